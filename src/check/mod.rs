@@ -1,0 +1,4 @@
+//! Explorers, liveness sweeps, verdicts.
+
+mod result;
+pub use result::*;

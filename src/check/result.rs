@@ -1,0 +1,58 @@
+//! What a check found, in the words of its users.
+
+use serde::{Deserialize, Serialize};
+
+use crate::trace::{Assumption, LockRef, Setup, Trace};
+
+/// The schema name of `check --format json`.
+pub const SCHEMA: &str = "lockproof.check/1";
+
+/// The answer to "does this property hold under these assumptions?".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The whole space was explored and nothing violates the property.
+    Holds,
+    /// A bound or the time ran out, the model overflowed, or the checker failed.
+    Unknown,
+    /// A trace violates the property.
+    Violated,
+}
+
+/// A whole check of one lock: one entry a property and assumption set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckReport {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The lock file.
+    pub lock: LockRef,
+    /// Sizes and times.
+    pub setup: Setup,
+    /// Ordered by assumption set, then by property as the catalogue lists them.
+    pub results: Vec<CheckResult>,
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// Catalogue id of the property.
+    pub property: String,
+    /// The assumption set, in catalogue order.
+    pub assumptions: Vec<Assumption>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why the verdict is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Distinct states explored.
+    pub states: u64,
+    /// Transitions explored.
+    pub transitions: u64,
+    /// Length of the longest shortest path from the initial state.
+    pub depth: u32,
+    /// Wall-clock time of the exploration that gave this cell.
+    pub seconds: f64,
+    /// The shortest trace that violates the property.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+}

@@ -1,0 +1,27 @@
+//! lockproof proves or breaks distributed locks built on Redis.
+//!
+//! A lock is written once, as a Lua file with its Redis scripts. The same text
+//! is explored in a formal model and replayed on real redis-servers; a verdict
+//! counts only when both sides agree.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`lock`] | a lock file: load, sandbox, run as a client program |
+//! | [`redis`] | the formal Redis server: no sockets, no clock |
+//! | [`world`] | clients x nodes x network x time x faults (**start here**) |
+//! | [`check`] | explorers, liveness sweeps, verdicts |
+//! | [`trace`] | counterexamples: the file format that joins both sides |
+//! | [`replay`] | real servers, proxies, client processes, the gate |
+//! | [`report`] | one result model and its renderings |
+//! | [`cli`] | one file a subcommand; nothing below it knows clap |
+//!
+//! Dependencies point down this list's rows only where ARCHITECTURE.md says so.
+
+pub mod check;
+pub mod cli;
+pub mod lock;
+pub mod redis;
+pub mod replay;
+pub mod report;
+pub mod trace;
+pub mod world;

@@ -1,0 +1,50 @@
+//! A finite transition system with small fixed-size states: the seam between
+//! the world (and test systems) and every explorer.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+/// A set of up to 32 properties (bit i = the i-th of [`System::properties`]).
+pub type PropertySet = u32;
+
+/// A transition system. Implementations are read-only tables: `successors`
+/// allocates nothing and may be called from several threads.
+pub trait System: Send + Sync {
+    /// A state: plain data, compared and hashed by value.
+    type State: Copy + Eq + Ord + Hash + Debug + Send + Sync + 'static;
+
+    /// The initial states, in a fixed order.
+    fn initial(&self) -> Vec<Self::State>;
+
+    /// Calls `visit` once for each transition out of `state`, always in the
+    /// same order. Two transitions may lead to the same state.
+    fn successors(&self, state: &Self::State, visit: &mut impl FnMut(Transition<Self::State>));
+
+    /// Names of the safety properties, in bit order.
+    fn properties(&self) -> Vec<String>;
+
+    /// One line for an action, for messages and the Explorer page.
+    fn describe(&self, state: &Self::State, action: Action) -> String;
+}
+
+/// What happens in a transition; its meaning is the system's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Action(pub u32);
+
+/// One transition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transition<S> {
+    /// What happens.
+    pub action: Action,
+    /// The state after it.
+    pub state: S,
+    /// Properties that this transition, or the state after it, violates.
+    pub violates: PropertySet,
+    /// A fault strikes; liveness ("can acquire again") may not count on it.
+    pub fault: bool,
+    /// A client acquires: the goal of deadlock-freedom.
+    pub progress: bool,
+    /// The model's representation overflowed here (bit set of reasons): what is
+    /// beyond was not explored, and no property can be said to hold.
+    pub overflow: u8,
+}
