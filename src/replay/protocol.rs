@@ -140,6 +140,9 @@ pub struct Init {
     /// Virtual time: the clock's first value, in ms since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_ms: Option<i64>,
+    /// Decides random draws in real time.
+    #[serde(default)]
+    pub seed: u64,
 }
 
 /// Who moves a client's clock.

@@ -1,0 +1,556 @@
+//! One replay, step by step.
+//!
+//! A step is *primary* (a call, a wake, a reply, a tick, a fault: something that
+//! the world does) or a *consequence* (a command that is sent, an operation that
+//! ends: something that a client does because of it). The gate causes primary
+//! steps, and takes the consequences from what the client reports; before the
+//! next primary step nothing may be left over, so a client that does more than
+//! the trace says is seen as surely as one that does less.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::compare::{self, Mismatch, command_text, reply_text};
+use super::report::Happening;
+use super::rig::Rig;
+use super::wire::{HeldReply, HeldRequest};
+use super::{GateError, Stop};
+use crate::redis::Reply;
+use crate::replay::protocol::{
+    Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
+};
+use crate::trace::{Event, Step, Trace};
+
+/// A trace being enforced.
+pub(super) struct Run<'a> {
+    pub trace: &'a Trace,
+    pub rig: &'a mut Rig,
+    /// The step that is being enforced.
+    pub at: usize,
+    pub history: Vec<Happening>,
+    pub clients: Vec<ClientState>,
+    messages: BTreeMap<(u8, u8, u32), Message>,
+    /// For each node the length of its log that has reached the disk.
+    pub synced_bytes: Vec<u64>,
+}
+
+/// What the gate knows of a client.
+#[derive(Default)]
+pub(super) struct ClientState {
+    pub crashed: bool,
+    pub paused: bool,
+    /// Time that passed while it was paused, in ms.
+    pub owed_ms: i64,
+    /// Ticks that its clock advances in the next tick, if not one.
+    pub drift: Option<u8>,
+    /// What it last said that it believes.
+    pub view: Option<View>,
+    sent: VecDeque<SentCommand>,
+    ended: VecDeque<Ended>,
+}
+
+/// A command on its way.
+struct Message {
+    thread: u8,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Its bytes are held before the node.
+    Request(HeldRequest),
+    /// Its reply is held before the client.
+    Reply(HeldReply),
+    /// Lost, delivered, or refused: nothing of it is held.
+    Gone,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(trace: &'a Trace, rig: &'a mut Rig) -> Self {
+        Self {
+            trace,
+            rig,
+            at: 0,
+            history: Vec::new(),
+            clients: (0..trace.setup.clients)
+                .map(|_| ClientState::default())
+                .collect(),
+            messages: BTreeMap::new(),
+            synced_bytes: Vec::new(),
+        }
+    }
+
+    /// Enforces all steps. `Err` tells why it stopped at `self.at`.
+    pub async fn all(&mut self) -> Result<(), Stop> {
+        self.note_synced(None)?;
+        for (at, step) in self.trace.steps.iter().enumerate() {
+            self.at = at;
+            if !is_consequence(&step.event) {
+                self.nothing_left_over()?;
+                self.refuse_what_will_be_refused()?;
+            }
+            self.step(&step.event).await?;
+            if self.group_ends(at) {
+                self.compare_views(step)?;
+            }
+        }
+        self.nothing_left_over()
+    }
+
+    async fn step(&mut self, event: &Event) -> Result<(), Stop> {
+        match event {
+            Event::Call { client, op, token } => self.call(*client, op, token.clone()).await,
+            Event::Wake { client, thread, .. } => self.wake(*client, *thread).await,
+            Event::Send {
+                client,
+                thread,
+                node,
+                message,
+                argv,
+            } => self.sent(*client, *thread, *node, *message, argv).await,
+            Event::Execute {
+                client,
+                node,
+                message,
+                reply,
+            } => self.execute((*client, *node, *message), reply).await,
+            Event::Deliver {
+                client,
+                node,
+                message,
+                ignored,
+                ..
+            } => self.deliver((*client, *node, *message), *ignored).await,
+            Event::Fail {
+                client,
+                node,
+                message,
+                definite,
+            } => self.fail((*client, *node, *message), *definite).await,
+            Event::Outcome {
+                client,
+                op,
+                outcome,
+            } => self.ended(
+                *client,
+                Ended {
+                    op: op.clone(),
+                    outcome: outcome.clone(),
+                },
+            ),
+            Event::Write { client } => {
+                self.note("did", format!("client {client} would write now"));
+                Ok(())
+            }
+            Event::Tick => self.tick().await,
+            Event::Fault { fault } => self.fault(fault).await,
+        }
+    }
+
+    async fn call(&mut self, client: u8, op: &str, token: Option<String>) -> Result<(), Stop> {
+        let id = self.rig.client(client)?.fresh_id();
+        let call = ToClient::Call(Call {
+            id,
+            op: op.to_string(),
+            caller: 0,
+            mode: Mode::Write,
+            token,
+            wait_ms: None,
+        });
+        self.note("did", format!("call {op} on client {client}"));
+        self.input(client, call).await
+    }
+
+    async fn wake(&mut self, client: u8, thread: u8) -> Result<(), Stop> {
+        let id = self.rig.client(client)?.fresh_id();
+        self.note("did", format!("wake thread {thread} of client {client}"));
+        self.input(client, ToClient::Wake { id, thread }).await
+    }
+
+    /// Gives a client an input and takes its report.
+    pub async fn input(&mut self, client: u8, message: ToClient) -> Result<(), Stop> {
+        let answer = self.rig.client(client)?.request(&message).await?;
+        match answer {
+            FromClient::Step(report) => self.take(client, *report),
+            FromClient::Error { code, message, .. } => Err(Stop::diverged(
+                format!("client {client} can take this step"),
+                format!("it answers {code:?}: {message}"),
+            )),
+            other => Err(self.misbehaved(client, "a `step`", &other)),
+        }
+    }
+
+    /// Files what a client reports under what is to be compared.
+    pub fn take(&mut self, client: u8, report: StepReport) -> Result<(), Stop> {
+        let text = serde_json::to_string(&report).unwrap_or_else(|e| e.to_string());
+        self.note("client", format!("client {client}: {text}"));
+        let state = self.state(client)?;
+        state.sent.extend(report.sent);
+        state.ended.extend(report.ended);
+        state.view = Some(report.view);
+        Ok(())
+    }
+
+    async fn sent(
+        &mut self,
+        client: u8,
+        thread: u8,
+        node: u8,
+        message: u32,
+        argv: &[String],
+    ) -> Result<(), Stop> {
+        let expected = format!(
+            "client {client}, thread {thread} sends to node {node}: {}",
+            command_text(argv)
+        );
+        let Some(command) = self.state(client)?.sent.pop_front() else {
+            return Err(Stop::diverged(expected, "it sends nothing"));
+        };
+        if (command.thread, command.node) != (thread, node) {
+            return Err(Stop::diverged(
+                expected,
+                format!(
+                    "its thread {} sends to node {}: {}",
+                    command.thread,
+                    command.node,
+                    command_text(&command.argv)
+                ),
+            ));
+        }
+        compare::request(argv, &command.argv)?;
+        let key = (client, node, message);
+        let stage = if self.will_be_refused(self.at, key) {
+            Stage::Gone
+        } else {
+            let held = self.rig.wires.next_request(client, node).await?;
+            self.note(
+                "wire",
+                format!("holds {} before node {node}", command_text(&held.argv)),
+            );
+            compare::request(argv, &held.argv)?;
+            Stage::Request(held)
+        };
+        self.messages.insert(key, Message { thread, stage });
+        Ok(())
+    }
+
+    async fn execute(&mut self, key: (u8, u8, u32), expected: &Reply) -> Result<(), Stop> {
+        let request = match self.take_stage(key)? {
+            Stage::Request(request) => request,
+            _ => return Err(self.senseless("executes a command that is not held before the node")),
+        };
+        let reply = self.rig.execute(key.1, request).await?;
+        self.note(
+            "wire",
+            format!("node {} replies {}", key.1, reply_text(&reply.reply)),
+        );
+        let compared = compare::reply(expected, &reply.reply);
+        self.put_stage(key, Stage::Reply(reply));
+        Ok(compared?)
+    }
+
+    async fn deliver(&mut self, key: (u8, u8, u32), ignored: bool) -> Result<(), Stop> {
+        let reply = match self.take_stage(key)? {
+            Stage::Reply(reply) => reply,
+            _ => return Err(self.senseless("delivers a reply that is not held")),
+        };
+        let thread = self.thread_of(key);
+        self.note(
+            "did",
+            format!("deliver the reply of node {} to client {}", key.1, key.0),
+        );
+        self.rig.wires.deliver(reply)?;
+        if ignored {
+            return Ok(());
+        }
+        let cause = Cause::Reply {
+            thread,
+            node: key.1,
+        };
+        self.network(key.0, &cause).await
+    }
+
+    async fn fail(&mut self, key: (u8, u8, u32), definite: bool) -> Result<(), Stop> {
+        let stage = self.take_stage(key)?;
+        let thread = self.thread_of(key);
+        self.note(
+            "did",
+            format!("fail the command of client {} at node {}", key.0, key.1),
+        );
+        if !definite {
+            self.rig.wires.cut(key.0, key.1, stage.connection())?;
+        }
+        if self.state(key.0)?.crashed {
+            return Ok(());
+        }
+        let cause = Cause::Fail {
+            thread,
+            node: key.1,
+            definite,
+            message: String::new(),
+        };
+        self.network(key.0, &cause).await?;
+        if definite {
+            self.rig.wires.accept(key.0, key.1).await?;
+        }
+        Ok(())
+    }
+
+    /// Awaits the report of what the network brought to a client.
+    async fn network(&mut self, client: u8, cause: &Cause) -> Result<(), Stop> {
+        let awaiting = format!("the report of {}", cause_text(cause));
+        let arrived = |message: &FromClient| matches!(message, FromClient::Step(step) if step.cause.is_some());
+        let process = self.rig.client(client)?;
+        let FromClient::Step(report) = process.receive_where(&awaiting, arrived).await? else {
+            // receive_where gives only what `arrived` accepts.
+            return Err(Stop::NotReplayable("a step that is none".to_string()));
+        };
+        let same = report.cause.as_ref().is_some_and(|real| same_cause(real, cause));
+        if !same {
+            let actual = report.cause.as_ref().map_or_else(String::new, cause_text);
+            return Err(Stop::diverged(
+                format!("client {client} takes {}", cause_text(cause)),
+                format!("it takes {actual}"),
+            ));
+        }
+        self.take(client, *report)
+    }
+
+    fn ended(&mut self, client: u8, expected: Ended) -> Result<(), Stop> {
+        let text = |ended: &Ended| {
+            let outcome = serde_json::to_string(&ended.outcome).unwrap_or_else(|e| e.to_string());
+            format!("client {client}: {} ends with {outcome}", ended.op)
+        };
+        match self.state(client)?.ended.pop_front() {
+            Some(actual) if actual == expected => Ok(()),
+            Some(actual) => Err(Stop::diverged(text(&expected), text(&actual))),
+            None => Err(Stop::diverged(
+                text(&expected),
+                "the operation has not ended",
+            )),
+        }
+    }
+
+    async fn tick(&mut self) -> Result<(), Stop> {
+        let tick_ms = self.trace.setup.tick_ms;
+        self.note("did", format!("all clocks advance by {tick_ms} ms"));
+        self.rig.advance_servers(tick_ms).await?;
+        for client in 0..self.trace.setup.clients {
+            let state = self.state(client)?;
+            let ticks = state.drift.take().unwrap_or(1);
+            let ms = i64::from(ticks) * tick_ms;
+            if state.crashed {
+                continue;
+            }
+            if state.paused {
+                state.owed_ms += ms;
+                continue;
+            }
+            self.advance(client, ms).await?;
+        }
+        Ok(())
+    }
+
+    /// Advances a client's clock.
+    pub async fn advance(&mut self, client: u8, ms: i64) -> Result<(), Stop> {
+        if ms == 0 {
+            return Ok(());
+        }
+        let id = self.rig.client(client)?.fresh_id();
+        self.input(client, ToClient::Advance { id, ms }).await
+    }
+
+    /// A request (or a reply) is lost on its way.
+    pub fn lose(&mut self, key: (u8, u8, u32), reply: bool) -> Result<(), Stop> {
+        let what = if reply { "reply" } else { "request" };
+        self.note(
+            "did",
+            format!("lose the {what} of client {} at node {}", key.0, key.1),
+        );
+        match (self.take_stage(key)?, reply) {
+            (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request)?),
+            (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply)?),
+            _ => Err(self.senseless("loses what is not held")),
+        }
+    }
+
+    fn compare_views(&mut self, step: &Step) -> Result<(), Stop> {
+        for (client, expected) in step.clients.iter().enumerate() {
+            let Some(state) = self.clients.get(client) else {
+                continue;
+            };
+            // A process that stands or is gone cannot be asked.
+            if state.crashed || state.paused {
+                continue;
+            }
+            if let Some(actual) = &state.view {
+                compare::view(client, expected, actual)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn nothing_left_over(&mut self) -> Result<(), Stop> {
+        for (client, state) in self.clients.iter().enumerate() {
+            if let Some(command) = state.sent.front() {
+                return Err(Stop::diverged(
+                    format!("client {client} sends nothing more"),
+                    format!(
+                        "it sends to node {}: {}",
+                        command.node,
+                        command_text(&command.argv)
+                    ),
+                ));
+            }
+            if let Some(ended) = state.ended.front() {
+                return Err(Stop::diverged(
+                    format!("no operation of client {client} ends"),
+                    format!("{} ends with {:?}", ended.op, ended.outcome),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A definite failure is a refused connection, which happens before the
+    /// bytes are seen; so it is prepared before the step that leads to it.
+    fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {
+        let mut at = self.at + 1;
+        while let Some(step) = self.trace.steps.get(at) {
+            if !is_consequence(&step.event) {
+                break;
+            }
+            if let Event::Send {
+                client,
+                node,
+                message,
+                ..
+            } = &step.event
+            {
+                if self.will_be_refused(at, (*client, *node, *message)) {
+                    self.rig.wires.refuse(*client, *node)?;
+                }
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    fn will_be_refused(&self, sent_at: usize, key: (u8, u8, u32)) -> bool {
+        self.trace.steps[sent_at..].iter().any(|step| {
+            matches!(&step.event, Event::Fail { client, node, message, definite: true }
+                if (*client, *node, *message) == key)
+        })
+    }
+
+    fn group_ends(&self, at: usize) -> bool {
+        self.trace
+            .steps
+            .get(at + 1)
+            .is_none_or(|next| !is_consequence(&next.event))
+    }
+
+    pub fn state(&mut self, client: u8) -> Result<&mut ClientState, Stop> {
+        self.clients
+            .get_mut(usize::from(client))
+            .ok_or_else(|| Stop::NotReplayable(format!("the trace's setup has no client {client}")))
+    }
+
+    fn take_stage(&mut self, key: (u8, u8, u32)) -> Result<Stage, Stop> {
+        match self.messages.get_mut(&key) {
+            Some(message) => Ok(std::mem::replace(&mut message.stage, Stage::Gone)),
+            None => Err(self.senseless("speaks of a command that was never sent")),
+        }
+    }
+
+    fn put_stage(&mut self, key: (u8, u8, u32), stage: Stage) {
+        if let Some(message) = self.messages.get_mut(&key) {
+            message.stage = stage;
+        }
+    }
+
+    fn thread_of(&self, key: (u8, u8, u32)) -> u8 {
+        self.messages.get(&key).map_or(0, |message| message.thread)
+    }
+
+    fn senseless(&self, what: &str) -> Stop {
+        Stop::NotReplayable(format!(
+            "step {} of the trace {what}; was the file edited?",
+            self.at + 1
+        ))
+    }
+
+    fn misbehaved(&mut self, client: u8, awaiting: &str, message: &FromClient) -> Stop {
+        match self.rig.client(client) {
+            Ok(process) => Stop::Failed(GateError::Client(process.misbehaved(awaiting, message))),
+            Err(error) => error.into(),
+        }
+    }
+
+    pub fn note(&mut self, source: &str, what: String) {
+        self.history.push(Happening {
+            step: self.at,
+            source: source.to_string(),
+            what,
+        });
+    }
+}
+
+impl Stage {
+    fn connection(&self) -> Option<u64> {
+        match self {
+            Self::Request(request) => Some(request.connection),
+            Self::Reply(reply) => Some(reply.connection),
+            Self::Gone => None,
+        }
+    }
+}
+
+impl From<Mismatch> for Stop {
+    fn from(mismatch: Mismatch) -> Self {
+        Stop::Diverged {
+            expected: mismatch.expected,
+            actual: mismatch.actual,
+        }
+    }
+}
+
+fn is_consequence(event: &Event) -> bool {
+    matches!(event, Event::Send { .. } | Event::Outcome { .. })
+}
+
+fn same_cause(real: &Cause, wanted: &Cause) -> bool {
+    match (real, wanted) {
+        (
+            Cause::Fail {
+                thread: a,
+                node: b,
+                definite: c,
+                ..
+            },
+            Cause::Fail {
+                thread: x,
+                node: y,
+                definite: z,
+                ..
+            },
+        ) => (a, b, c) == (x, y, z),
+        (real, wanted) => real == wanted,
+    }
+}
+
+fn cause_text(cause: &Cause) -> String {
+    match cause {
+        Cause::Reply { thread, node } => format!("the reply of node {node} in thread {thread}"),
+        Cause::Fail {
+            thread,
+            node,
+            definite,
+            message,
+        } => {
+            let kind = if *definite { "definite" } else { "unknown" };
+            format!("a failure ({kind}) at node {node} in thread {thread} {message}")
+                .trim_end()
+                .to_string()
+        }
+        Cause::Message { channel, .. } => format!("a message on {channel}"),
+    }
+}
