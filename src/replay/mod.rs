@@ -1,1 +1,9 @@
 //! replay
+
+pub mod binaries;
+pub mod clock;
+pub mod proxy;
+pub mod server;
+mod server_admin;
+mod server_disk;
+pub mod server_process;
