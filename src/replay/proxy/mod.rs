@@ -1,0 +1,3 @@
+//! proxy
+
+pub mod frame;
