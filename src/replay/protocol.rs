@@ -120,6 +120,8 @@ pub struct Init {
     pub protocol: String,
     /// The client's number, from 0.
     pub client: u8,
+    /// The client's stable identity, which no other client has.
+    pub owner: String,
     /// `host:port` of every node, in the lock's own node order. They lead to
     /// proxies: a library must not ask the server for its address.
     pub nodes: Vec<String>,
@@ -225,6 +227,9 @@ pub enum FromClient {
         id: u64,
         /// What can be called now (a worker learns it from the lock file).
         operations: Vec<String>,
+        /// SHA-256 (hex) over the lock file and its scripts, if one is run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
     },
     /// A call ended, and how.
     Result(CallResult),

@@ -13,12 +13,12 @@
 
 mod error;
 mod pipes;
-mod spawn;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -26,7 +26,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 pub use error::{ClientError, ClientFault};
 use pipes::{Line, Pipes};
 
-use crate::replay::protocol::{FromClient, Hello, PROTOCOL, ToClient};
+use super::protocol::{FromClient, Hello, PROTOCOL, ToClient};
+use super::server_process::spawn;
 
 /// How to start a client process.
 #[derive(Clone, Debug)]
@@ -69,6 +70,7 @@ pub struct ClientProcess {
     /// Messages that arrived while another one was awaited.
     waiting: VecDeque<Line>,
     next_id: u64,
+    paused: bool,
     /// Set once the process has been waited for; its pid means nothing then.
     reaped: Option<ExitStatus>,
 }
@@ -76,7 +78,7 @@ pub struct ClientProcess {
 impl ClientProcess {
     /// Starts a client and waits for its `hello`.
     pub async fn spawn(command: &ClientCommand, limits: ClientLimits) -> Result<Self, ClientError> {
-        let mut child = spawn::spawn(command).map_err(|source| ClientError {
+        let mut child = start(command).map_err(|source| ClientError {
             client: command.name.clone(),
             fault: ClientFault::Spawn {
                 program: command.program.display().to_string(),
@@ -101,6 +103,7 @@ impl ClientProcess {
             },
             waiting: VecDeque::new(),
             next_id: 1,
+            paused: false,
             reaped: None,
         };
         let line = this.receive_line("hello").await?;
@@ -211,7 +214,10 @@ impl ClientProcess {
         // whoever reaps the process.
         let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(self.group), options) {
-            Ok(Some(status)) if status.stopped() => Ok(()),
+            Ok(Some(status)) if status.stopped() => {
+                self.paused = true;
+                Ok(())
+            }
             Ok(_) => Err(self.fail(ClientFault::Exited {
                 awaiting: "SIGSTOP to take effect".to_string(),
                 lines: self.pipes.lines_seen(),
@@ -226,7 +232,14 @@ impl ClientProcess {
 
     /// Lets the process continue (SIGCONT).
     pub fn resume(&mut self) -> Result<(), ClientError> {
-        self.signal(Signal::CONT)
+        self.signal(Signal::CONT)?;
+        self.paused = false;
+        Ok(())
+    }
+
+    /// Stopped, and not resumed?
+    pub fn is_paused(&self) -> bool {
+        self.paused
     }
 
     /// Kills the process (SIGKILL) and reaps it.
@@ -321,6 +334,19 @@ impl ClientProcess {
             stderr_tail: self.pipes.stderr_tail(),
         }
     }
+}
+
+/// Starts the program with pipes on all three streams, as the leader of its
+/// own process group.
+fn start(command: &ClientCommand) -> std::io::Result<Child> {
+    let mut child = Command::new(&command.program);
+    child
+        .args(&command.args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    spawn(child)
 }
 
 impl Drop for ClientProcess {

@@ -27,14 +27,17 @@ impl Run<'_> {
                 node,
                 message,
                 reply,
-            } => self.lose((*client, *node, *message), *reply),
+            } => self.lose((*client, *node, *message), *reply).await,
             Fault::NodeRestart { node, loses, .. } => self.restart(*node, *loses).await,
             Fault::NodeFsync { node } => self.note_synced(Some(*node)),
             Fault::NodePause { node } => Ok(self.rig.pause_server(*node)?),
             Fault::NodeResume { node } => Ok(self.rig.resume_server(*node).await?),
             Fault::ClientSkew { client, offset_ms } => {
                 let id = self.rig.client(*client)?.fresh_id();
-                let ms = *offset_ms;
+                let state = self.state(*client)?;
+                // A trace says where the clock stands, a client how far it moves.
+                let ms = offset_ms - state.offset_ms;
+                state.offset_ms = *offset_ms;
                 self.input(*client, ToClient::Skew { id, ms }).await
             }
             Fault::ClientDrift { client, ticks } => {

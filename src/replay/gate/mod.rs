@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 pub use report::{Confirmation, Happening, ReplayReport, ReplayVerdict, SCHEMA};
 use rig::{Rig, Shape};
 use run::Run;
+pub use wire::WireError;
 
 use crate::replay::binaries::Binary;
 use crate::replay::client::{ClientCommand, ClientError, ClientLimits};
@@ -102,7 +103,7 @@ pub enum GateError {
     Server(#[from] ServerError),
     /// A proxy.
     #[error(transparent)]
-    Wire(#[from] wire::WireError),
+    Wire(#[from] WireError),
     /// The trace speaks of a client that is gone.
     #[error("client {client} is asked for something after its process ended")]
     ClientGone {
@@ -144,8 +145,14 @@ impl Stop {
     }
 }
 
-impl<E: Into<GateError>> From<E> for Stop {
-    fn from(error: E) -> Self {
+impl From<GateError> for Stop {
+    fn from(error: GateError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<WireError> for Stop {
+    fn from(error: WireError) -> Self {
         Self::Failed(error.into())
     }
 }
@@ -169,6 +176,12 @@ impl GatePool {
         Self { options, rig: None }
     }
 
+    /// Process ids of the servers, in node order, and then of the clients that
+    /// run, in client order.
+    pub fn processes(&self) -> Vec<u32> {
+        self.rig.as_ref().map_or_else(Vec::new, Rig::processes)
+    }
+
     /// Replays one trace. Servers of the last replay are used again if they fit
     /// and nothing broke.
     pub async fn replay(&mut self, trace: &Trace, lock: &str) -> ReplayReport {
@@ -187,6 +200,7 @@ impl GatePool {
         let rig = match ready {
             Ok(rig) => rig,
             Err(stop) => {
+                let stop = self.blame_a_dead_server(stop);
                 self.rig = None;
                 report.verdict = verdict_of(stop, None);
                 return report;

@@ -81,7 +81,9 @@ impl std::fmt::Display for ReplayVerdict {
                 step: Some(step),
                 error,
             } => write!(f, "failed at step {}: {error}", step + 1),
-            Self::Failed { step: None, error } => write!(f, "failed before the first step: {error}"),
+            Self::Failed { step: None, error } => {
+                write!(f, "failed before the first step: {error}")
+            }
         }
     }
 }

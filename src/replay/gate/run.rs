@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, VecDeque};
 use super::compare::{self, Mismatch, command_text, reply_text};
 use super::report::Happening;
 use super::rig::Rig;
-use super::wire::{HeldReply, HeldRequest};
+use super::wire::{HeldReply, HeldRequest, Place};
 use super::{GateError, Stop};
 use crate::redis::Reply;
 use crate::replay::protocol::{
     Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
 };
-use crate::trace::{Event, Step, Trace};
+use crate::trace::{Event, Fault, Outcome, Step, Trace};
 
 /// A trace being enforced.
 pub(super) struct Run<'a> {
@@ -40,6 +40,8 @@ pub(super) struct ClientState {
     pub paused: bool,
     /// Time that passed while it was paused, in ms.
     pub owed_ms: i64,
+    /// Its clock minus true time, in ms.
+    pub offset_ms: i64,
     /// Ticks that its clock advances in the next tick, if not one.
     pub drift: Option<u8>,
     /// What it last said that it believes.
@@ -83,9 +85,9 @@ impl<'a> Run<'a> {
         self.note_synced(None)?;
         for (at, step) in self.trace.steps.iter().enumerate() {
             self.at = at;
-            if !is_consequence(&step.event) {
+            if !is_consequence(&step.event) && !is_loss(&step.event) {
                 self.nothing_left_over()?;
-                self.refuse_what_will_be_refused()?;
+                self.refuse_what_will_be_refused().await?;
             }
             self.step(&step.event).await?;
             if self.group_ends(at) {
@@ -99,6 +101,11 @@ impl<'a> Run<'a> {
         match event {
             Event::Call { client, op, token } => self.call(*client, op, token.clone()).await,
             Event::Wake { client, thread, .. } => self.wake(*client, *thread).await,
+            Event::Choose {
+                client,
+                thread,
+                value,
+            } => self.choose(*client, *thread, *value).await,
             Event::Send {
                 client,
                 thread,
@@ -165,6 +172,16 @@ impl<'a> Run<'a> {
         self.input(client, ToClient::Wake { id, thread }).await
     }
 
+    async fn choose(&mut self, client: u8, thread: u8, value: u8) -> Result<(), Stop> {
+        let id = self.rig.client(client)?.fresh_id();
+        self.note(
+            "did",
+            format!("thread {thread} of client {client} draws {value}"),
+        );
+        self.input(client, ToClient::Choose { id, thread, value })
+            .await
+    }
+
     /// Gives a client an input and takes its report.
     pub async fn input(&mut self, client: u8, message: ToClient) -> Result<(), Stop> {
         let answer = self.rig.client(client)?.request(&message).await?;
@@ -184,7 +201,13 @@ impl<'a> Run<'a> {
         self.note("client", format!("client {client}: {text}"));
         let state = self.state(client)?;
         state.sent.extend(report.sent);
-        state.ended.extend(report.ended);
+        // A trace tells of a loss that a background thread found as the end of
+        // an operation called renewal, unless a real one ended with it.
+        let lost = (report.lost && report.ended.is_none()).then(|| Ended {
+            op: "renewal".to_string(),
+            outcome: Outcome::Lost,
+        });
+        state.ended.extend(report.ended.or(lost));
         state.view = Some(report.view);
         Ok(())
     }
@@ -220,7 +243,7 @@ impl<'a> Run<'a> {
         let stage = if self.will_be_refused(self.at, key) {
             Stage::Gone
         } else {
-            let held = self.rig.wires.next_request(client, node).await?;
+            let held = self.rig.wires.next_request(client, node, argv).await?;
             self.note(
                 "wire",
                 format!("holds {} before node {node}", command_text(&held.argv)),
@@ -237,7 +260,7 @@ impl<'a> Run<'a> {
             Stage::Request(request) => request,
             _ => return Err(self.senseless("executes a command that is not held before the node")),
         };
-        let reply = self.rig.execute(key.1, request).await?;
+        let reply = self.rig.execute(request).await?;
         self.note(
             "wire",
             format!("node {} replies {}", key.1, reply_text(&reply.reply)),
@@ -257,7 +280,7 @@ impl<'a> Run<'a> {
             "did",
             format!("deliver the reply of node {} to client {}", key.1, key.0),
         );
-        self.rig.wires.deliver(reply)?;
+        self.rig.wires.deliver(reply).await?;
         if ignored {
             return Ok(());
         }
@@ -275,8 +298,8 @@ impl<'a> Run<'a> {
             "did",
             format!("fail the command of client {} at node {}", key.0, key.1),
         );
-        if !definite {
-            self.rig.wires.cut(key.0, key.1, stage.connection())?;
+        if let (Some(place), false) = (stage.place(), definite) {
+            self.rig.wires.cut(place).await?;
         }
         if self.state(key.0)?.crashed {
             return Ok(());
@@ -303,7 +326,10 @@ impl<'a> Run<'a> {
             // receive_where gives only what `arrived` accepts.
             return Err(Stop::NotReplayable("a step that is none".to_string()));
         };
-        let same = report.cause.as_ref().is_some_and(|real| same_cause(real, cause));
+        let same = report
+            .cause
+            .as_ref()
+            .is_some_and(|real| same_cause(real, cause));
         if !same {
             let actual = report.cause.as_ref().map_or_else(String::new, cause_text);
             return Err(Stop::diverged(
@@ -337,14 +363,12 @@ impl<'a> Run<'a> {
             let state = self.state(client)?;
             let ticks = state.drift.take().unwrap_or(1);
             let ms = i64::from(ticks) * tick_ms;
-            if state.crashed {
-                continue;
-            }
+            state.offset_ms += ms - tick_ms;
             if state.paused {
                 state.owed_ms += ms;
-                continue;
+            } else if !state.crashed {
+                self.advance(client, ms).await?;
             }
-            self.advance(client, ms).await?;
         }
         Ok(())
     }
@@ -359,15 +383,15 @@ impl<'a> Run<'a> {
     }
 
     /// A request (or a reply) is lost on its way.
-    pub fn lose(&mut self, key: (u8, u8, u32), reply: bool) -> Result<(), Stop> {
+    pub async fn lose(&mut self, key: (u8, u8, u32), reply: bool) -> Result<(), Stop> {
         let what = if reply { "reply" } else { "request" };
         self.note(
             "did",
             format!("lose the {what} of client {} at node {}", key.0, key.1),
         );
         match (self.take_stage(key)?, reply) {
-            (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request)?),
-            (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply)?),
+            (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request).await?),
+            (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply).await?),
             _ => Err(self.senseless("loses what is not held")),
         }
     }
@@ -412,10 +436,10 @@ impl<'a> Run<'a> {
 
     /// A definite failure is a refused connection, which happens before the
     /// bytes are seen; so it is prepared before the step that leads to it.
-    fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {
+    async fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {
         let mut at = self.at + 1;
         while let Some(step) = self.trace.steps.get(at) {
-            if !is_consequence(&step.event) {
+            if !is_consequence(&step.event) && !is_loss(&step.event) {
                 break;
             }
             if let Event::Send {
@@ -426,7 +450,7 @@ impl<'a> Run<'a> {
             } = &step.event
             {
                 if self.will_be_refused(at, (*client, *node, *message)) {
-                    self.rig.wires.refuse(*client, *node)?;
+                    self.rig.wires.refuse(*client, *node).await?;
                 }
             }
             at += 1;
@@ -495,10 +519,10 @@ impl<'a> Run<'a> {
 }
 
 impl Stage {
-    fn connection(&self) -> Option<u64> {
+    fn place(&self) -> Option<Place> {
         match self {
-            Self::Request(request) => Some(request.connection),
-            Self::Reply(reply) => Some(reply.connection),
+            Self::Request(request) => Some(request.place),
+            Self::Reply(reply) => Some(reply.place),
             Self::Gone => None,
         }
     }
@@ -515,6 +539,17 @@ impl From<Mismatch> for Stop {
 
 fn is_consequence(event: &Event) -> bool {
     matches!(event, Event::Send { .. } | Event::Outcome { .. })
+}
+
+/// A command sent on a cut link is lost at once, between the consequences of
+/// one input.
+fn is_loss(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Fault {
+            fault: Fault::Lose { .. }
+        }
+    )
 }
 
 fn same_cause(real: &Cause, wanted: &Cause) -> bool {

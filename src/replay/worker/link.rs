@@ -22,11 +22,12 @@ use tokio::sync::mpsc;
 use crate::redis::Reply;
 use crate::replay::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
 
-/// What came of a thread's connection.
+/// What came on one of the connections.
 #[derive(Debug)]
 pub(super) struct Arrival {
-    /// Which connection; see [`Links::owner`].
-    pub link: u64,
+    /// The request that it answers, as [`Links::send`] numbered it; of no
+    /// meaning for a message.
+    pub request: u64,
     /// What came.
     pub news: News,
 }
@@ -52,21 +53,40 @@ pub(super) enum News {
     },
 }
 
+/// Who uses a connection. A subscribed connection may send no other command,
+/// so subscriptions have one of their own, which all threads share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lane {
+    Thread(u8),
+    Subscriptions,
+}
+
+impl Lane {
+    fn of(thread: u8, argv: &[Vec<u8>]) -> Self {
+        let verb = argv.first().map_or(&[][..], Vec::as_slice);
+        let subscribes = [&b"SUBSCRIBE"[..], b"UNSUBSCRIBE"]
+            .iter()
+            .any(|name| verb.eq_ignore_ascii_case(name));
+        if subscribes {
+            Self::Subscriptions
+        } else {
+            Self::Thread(thread)
+        }
+    }
+}
+
 /// All connections of one client.
 pub(super) struct Links {
     addresses: Vec<String>,
-    open: BTreeMap<(u8, u8), Link>,
+    open: BTreeMap<(Lane, u8), Link>,
     /// Connections whose command was given up; kept so that they stay open.
     abandoned: Vec<Link>,
     arrivals: mpsc::UnboundedSender<Arrival>,
-    next: u64,
+    requests: u64,
 }
 
-/// The handle of one connection's task; dropping it closes the connection.
-struct Link {
-    number: u64,
-    commands: mpsc::UnboundedSender<Vec<u8>>,
-}
+/// The way to one connection's task; dropping it closes the connection.
+type Link = mpsc::UnboundedSender<(u64, Vec<u8>)>;
 
 impl Links {
     /// No connection yet; what comes of them goes to `arrivals`.
@@ -76,105 +96,102 @@ impl Links {
             open: BTreeMap::new(),
             abandoned: Vec::new(),
             arrivals,
-            next: 0,
+            requests: 0,
         }
     }
 
-    /// Sends a command. Its reply or failure arrives later. `Err` names a node
-    /// that this client was given no address for.
-    pub fn send(&mut self, thread: u8, node: u8, argv: &[Vec<u8>]) -> Result<(), String> {
+    /// Sends a command and gives its number. Its reply or failure arrives
+    /// later. `Err` names a node that this client was given no address for.
+    pub fn send(&mut self, thread: u8, node: u8, argv: &[Vec<u8>]) -> Result<u64, String> {
         let address = self
             .addresses
             .get(usize::from(node))
-            .ok_or_else(|| format!("there is no node {node}: init named fewer"))?;
-        let link = self.open.entry((thread, node)).or_insert_with(|| {
-            let (commands, inbox) = mpsc::unbounded_channel();
-            self.next += 1;
-            let task = Task {
-                number: self.next,
-                address: address.clone(),
-                arrivals: self.arrivals.clone(),
-                stream: None,
-                bytes: Vec::new(),
-                scanner: Scanner::new(FRAME_BYTES_MAX),
-            };
-            tokio::spawn(task.run(inbox));
-            Link {
-                number: self.next,
-                commands,
-            }
-        });
-        // The task lives as long as its sender does.
-        let _ = link.commands.send(encode_request(argv));
-        Ok(())
+            .ok_or_else(|| format!("there is no node {node}: `init` named fewer"))?;
+        let link = self
+            .open
+            .entry((Lane::of(thread, argv), node))
+            .or_insert_with(|| {
+                let (link, inbox) = mpsc::unbounded_channel();
+                tokio::spawn(Task::new(address.clone(), self.arrivals.clone()).run(inbox));
+                link
+            });
+        self.requests += 1;
+        // The task lives as long as this sender does.
+        let _ = link.send((self.requests, encode_request(argv)));
+        Ok(self.requests)
     }
 
-    /// The thread has given up the command that it sent to `node`.
+    /// The thread has given up the command that it sent to `node`. A late
+    /// answer carries a number that nobody waits for.
     pub fn abandon(&mut self, thread: u8, node: u8) {
-        self.abandoned.extend(self.open.remove(&(thread, node)));
-    }
-
-    /// Whose connection this is; nobody's if its command was given up.
-    pub fn owner(&self, link: u64) -> Option<(u8, u8)> {
-        let (owner, _) = self.open.iter().find(|(_, open)| open.number == link)?;
-        Some(*owner)
+        self.abandoned
+            .extend(self.open.remove(&(Lane::Thread(thread), node)));
     }
 }
 
 /// One connection, run by a task of its own.
 struct Task {
-    number: u64,
     address: String,
     arrivals: mpsc::UnboundedSender<Arrival>,
     stream: Option<TcpStream>,
     bytes: Vec<u8>,
     scanner: Scanner,
+    /// The request whose reply comes next.
+    awaited: Option<u64>,
 }
 
 impl Task {
-    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Vec<u8>>) {
-        let mut awaiting = false;
+    fn new(address: String, arrivals: mpsc::UnboundedSender<Arrival>) -> Self {
+        Self {
+            address,
+            arrivals,
+            stream: None,
+            bytes: Vec::new(),
+            scanner: Scanner::new(FRAME_BYTES_MAX),
+            awaited: None,
+        }
+    }
+
+    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<(u64, Vec<u8>)>) {
         loop {
             tokio::select! {
                 biased;
                 read = read_frame(self.stream.as_mut(), &mut self.bytes, &mut self.scanner) => {
                     match read {
-                        Ok(reply) => self.take(reply, &mut awaiting),
-                        Err(error) => self.broken(&error.to_string(), &mut awaiting),
+                        Ok(reply) => self.take(reply),
+                        Err(error) => self.broken(&error.to_string()),
                     }
                 }
-                request = inbox.recv() => {
-                    let Some(request) = request else { return };
-                    awaiting = self.write(&request).await;
+                request = inbox.recv(), if self.awaited.is_none() => {
+                    let Some((number, request)) = request else { return };
+                    self.write(number, &request).await;
                 }
+                // An abandoned connection is closed even if its reply never comes.
+                () = self.arrivals.closed() => return,
             }
         }
     }
 
-    fn take(&mut self, reply: Reply, awaiting: &mut bool) {
+    fn take(&mut self, reply: Reply) {
         if let Some(message) = published(&reply) {
-            self.report(message);
-        } else if std::mem::take(awaiting) {
-            self.report(News::Reply(reply));
+            self.report(0, message);
+        } else if let Some(number) = self.awaited.take() {
+            self.report(number, News::Reply(reply));
         } else {
             // Nobody asked: the two ends disagree about where they are.
-            self.broken("a reply came that no command asked for", awaiting);
+            self.broken("a reply came that no command asked for");
         }
     }
 
     /// Forgets the connection. A command that waits on it has an unknown outcome.
-    fn broken(&mut self, message: &str, awaiting: &mut bool) {
+    fn broken(&mut self, message: &str) {
         self.stream = None;
-        if std::mem::take(awaiting) {
-            self.report(News::Failed {
-                definite: false,
-                message: message.to_string(),
-            });
+        if let Some(number) = self.awaited.take() {
+            self.failed(number, false, message.to_string());
         }
     }
 
-    /// True if the whole request was written and its reply can be awaited.
-    async fn write(&mut self, request: &[u8]) -> bool {
+    async fn write(&mut self, number: u64, request: &[u8]) {
         if self.stream.as_ref().is_some_and(has_ended) {
             self.stream = None;
         }
@@ -184,26 +201,16 @@ impl Task {
                 Ok(stream) => stream,
                 Err(error) => {
                     let message = format!("failed to connect to {}: {error}", self.address);
-                    self.report(News::Failed {
-                        definite: true,
-                        message,
-                    });
-                    return false;
+                    return self.failed(number, true, message);
                 }
             },
         };
         match stream.write_all(request).await {
             Ok(()) => {
                 self.stream = Some(stream);
-                true
+                self.awaited = Some(number);
             }
-            Err(error) => {
-                self.report(News::Failed {
-                    definite: false,
-                    message: error.to_string(),
-                });
-                false
-            }
+            Err(error) => self.failed(number, false, error.to_string()),
         }
     }
 
@@ -215,12 +222,13 @@ impl Task {
         Ok(stream)
     }
 
-    fn report(&self, news: News) {
+    fn failed(&self, number: u64, definite: bool, message: String) {
+        self.report(number, News::Failed { definite, message });
+    }
+
+    fn report(&self, request: u64, news: News) {
         // The receiver is gone only when the whole client is.
-        let _ = self.arrivals.send(Arrival {
-            link: self.number,
-            news,
-        });
+        let _ = self.arrivals.send(Arrival { request, news });
     }
 }
 

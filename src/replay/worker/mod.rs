@@ -37,7 +37,9 @@ enum WorkerError {
     #[error("failed to write a message as JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error("the lock file failed: {0}")]
-    Lock(String),
+    Lock(#[from] crate::lock::LockError),
+    #[error("{0}")]
+    NoNode(String),
     #[error("a request is no {PROTOCOL} message ({reason}): {line}")]
     BadRequest { line: String, reason: String },
 }
@@ -90,14 +92,15 @@ async fn serve() -> Result<(), WorkerError> {
     loop {
         let next = match &mut session {
             None => Next::Request(requests.recv().await),
-            Some(session) => tokio::select! {
-                line = requests.recv() => Next::Request(line),
-                arrival = session.arrivals.recv() => match arrival {
-                    Some(arrival) => Next::Arrival(arrival),
-                    None => continue,
-                },
-                () = real::wait(session.due()) => Next::Timer,
-            },
+            Some(session) => {
+                let due = session.due();
+                tokio::select! {
+                    line = requests.recv() => Next::Request(line),
+                    // The session holds a sender too, so this channel never ends.
+                    Some(arrival) = session.arrivals.recv() => Next::Arrival(arrival),
+                    () = real::wait(due) => Next::Timer,
+                }
+            }
         };
         let answers = match (next, &mut session) {
             (Next::Request(None), _) => return Ok(()),
@@ -139,9 +142,14 @@ fn answer(
             *session = None;
             match Session::start(&init) {
                 Ok(started) => {
-                    let operations = started.operations();
+                    let file = started.file();
+                    let ready = FromClient::Ready {
+                        id,
+                        operations: file.operations.clone(),
+                        sha256: Some(file.sha256.clone()),
+                    };
                     *session = Some(started);
-                    Ok(vec![FromClient::Ready { id, operations }])
+                    Ok(vec![ready])
                 }
                 Err(message) => refuse(ErrorCode::BadRequest, message),
             }

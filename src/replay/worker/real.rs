@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::lock::{Input, View, Waiting};
@@ -55,11 +55,14 @@ impl RealClock {
 
     /// When the next thread's time comes.
     pub fn due(&self, view: &View) -> Option<Instant> {
-        let left_ms = view.threads.iter().filter_map(|(_, waiting)| match waiting {
-            Waiting::Reply { timeout_ms, .. } => Some(*timeout_ms),
-            Waiting::Sleep { left_ms } | Waiting::Message { left_ms } => Some(*left_ms),
-            _ => None,
-        });
+        let left_ms = view
+            .threads
+            .iter()
+            .filter_map(|(_, waiting)| match waiting {
+                Waiting::Reply { timeout_ms, .. } => Some(*timeout_ms),
+                Waiting::Sleep { left_ms } | Waiting::Message { left_ms } => Some(*left_ms),
+                _ => None,
+            });
         let at_ms = left_ms.min()?.saturating_add(self.told_ms).max(0);
         Some(self.started + Duration::from_millis(at_ms as u64))
     }

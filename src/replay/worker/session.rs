@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::WorkerError;
 use super::link::{Arrival, Links, News};
 use super::real::{RealClock, wall_clock_ms};
-use crate::lock::{Config, Input, LockFile, Op, Output, Phase, Program, Waiting};
+use crate::lock::{Config, Input, LockError, LockFile, Op, Output, Phase, Program, Waiting};
 use crate::replay::protocol::{
     Call, CallResult, Cause, ClockMode, Ended, ErrorCode, FromClient, Init, Mode, PROTOCOL,
     SentCommand, StepReport, ThreadView, ToClient, View,
@@ -23,13 +23,12 @@ pub(super) struct Session {
     pub arrivals: mpsc::UnboundedReceiver<Arrival>,
     program: Program,
     links: Links,
-    /// The node whose reply each thread waits for.
-    waits: BTreeMap<u8, u8>,
+    /// The node whose reply each thread waits for, and the request's number.
+    waits: BTreeMap<u8, (u8, u64)>,
     /// `None`: virtual time.
     clock: Option<RealClock>,
     /// Real time: the call that runs.
     running: Option<u64>,
-    operations: Vec<String>,
 }
 
 impl Session {
@@ -59,10 +58,8 @@ impl Session {
             params: init.params.clone(),
             horizon_ms: HORIZON_MS,
         };
-        let mut program = Program::start(&file, &config).map_err(|e| e.to_string())?;
-        program
-            .step(Input::Skew { ms: epoch_ms })
-            .map_err(|e| e.to_string())?;
+        let program = Program::start(&file, &config, &init.owner, epoch_ms);
+        let program = program.map_err(|e| e.to_string())?;
         let (sender, arrivals) = mpsc::unbounded_channel();
         Ok(Self {
             arrivals,
@@ -74,13 +71,12 @@ impl Session {
                 ClockMode::Real => Some(RealClock::start(init.seed)),
             },
             running: None,
-            operations: file.operations.clone(),
         })
     }
 
-    /// What can be called.
-    pub fn operations(&self) -> Vec<String> {
-        self.operations.clone()
+    /// The lock file that runs.
+    pub fn file(&self) -> &LockFile {
+        self.program.file()
     }
 
     /// Real time: when a thread's time comes.
@@ -103,51 +99,74 @@ impl Session {
             }
         };
         let called = matches!(input, Input::Call { .. });
-        if self.clock.is_none() {
-            return Ok(vec![self.step(Some(id), None, input)?]);
-        }
-        if called {
+        if self.clock.is_some() && called {
             self.running = Some(id);
         }
-        let mut answers = self.run(input)?;
-        if !called {
-            answers.push(FromClient::Ok { id });
+        let taken = match self.clock {
+            None => self.step(Some(id), None, input).map(|step| vec![step]),
+            Some(_) => self.run(input),
+        };
+        match taken {
+            Ok(mut answers) => {
+                if self.clock.is_some() && !called {
+                    answers.push(FromClient::Ok { id });
+                }
+                Ok(answers)
+            }
+            // The program is where it was: the driver asked for what cannot be.
+            Err(WorkerError::Lock(error @ LockError::Driver { .. })) => {
+                self.running = self.running.filter(|running| *running != id);
+                Ok(vec![FromClient::Error {
+                    id,
+                    definite: true,
+                    code: ErrorCode::BadRequest,
+                    message: error.to_string(),
+                }])
+            }
+            Err(error) => Err(error),
         }
-        Ok(answers)
     }
 
     /// Takes what a connection brought.
     pub fn arrive(&mut self, arrival: Arrival) -> Result<Vec<FromClient>, WorkerError> {
-        // A reply to a command that was given up: nobody reads it.
-        let Some((thread, node)) = self.links.owner(arrival.link) else {
-            return Ok(Vec::new());
-        };
-        let (cause, input) = match arrival.news {
-            News::Message { channel, payload } => (
+        let waiting = self
+            .waits
+            .iter()
+            .find(|(_, (_, request))| *request == arrival.request);
+        let owner = waiting.map(|(thread, (node, _))| (*thread, *node));
+        let (cause, input) = match (arrival.news, owner) {
+            (News::Message { channel, payload }, _) => (
                 Cause::Message {
                     channel: channel.clone(),
                     payload: payload.clone(),
                 },
                 Input::Message { channel, payload },
             ),
-            News::Reply(reply) => (Cause::Reply { thread, node }, Input::Reply { thread, reply }),
-            News::Failed { definite, message } => (
-                Cause::Fail {
+            // The command was given up: nobody reads what comes of it.
+            (_, None) => return Ok(Vec::new()),
+            (News::Reply(reply), Some((thread, node))) => {
+                self.waits.remove(&thread);
+                (
+                    Cause::Reply { thread, node },
+                    Input::Reply { thread, reply },
+                )
+            }
+            (News::Failed { definite, message }, Some((thread, node))) => {
+                self.waits.remove(&thread);
+                let cause = Cause::Fail {
                     thread,
                     node,
                     definite,
                     message: message.clone(),
-                },
-                Input::Fail {
+                };
+                let input = Input::Fail {
                     thread,
                     definite,
                     message,
-                },
-            ),
+                };
+                (cause, input)
+            }
         };
-        if !matches!(input, Input::Message { .. }) {
-            self.waits.remove(&thread);
-        }
         if self.clock.is_some() {
             return self.run(input);
         }
@@ -193,15 +212,6 @@ impl Session {
                 ));
             }
         };
-        if matches!(
-            self.program.view().phase,
-            Phase::Acquiring | Phase::Releasing
-        ) {
-            return Err((
-                ErrorCode::BadRequest,
-                "another call of this client still runs".to_string(),
-            ));
-        }
         Ok(Input::Call {
             op,
             token: call.token,
@@ -277,27 +287,25 @@ impl Session {
     }
 
     fn apply(&mut self, input: Input) -> Result<Output, WorkerError> {
-        let output = self
-            .program
-            .step(input)
-            .map_err(|e| WorkerError::Lock(e.to_string()))?;
+        let output = self.program.step(&input)?;
         for thread in &output.abandoned {
-            if let Some(node) = self.waits.remove(thread) {
+            if let Some((node, _)) = self.waits.remove(thread) {
                 self.links.abandon(*thread, node);
             }
         }
         for request in &output.sent {
-            self.links
+            let number = self
+                .links
                 .send(request.thread, request.node, &request.argv)
-                .map_err(WorkerError::Lock)?;
-            self.waits.insert(request.thread, request.node);
+                .map_err(WorkerError::NoNode)?;
+            self.waits.insert(request.thread, (request.node, number));
         }
         Ok(output)
     }
 }
 
 /// A built-in lock by its name, or a file by its path.
-fn load(name: &str) -> Result<LockFile, crate::lock::LockError> {
+fn load(name: &str) -> Result<LockFile, LockError> {
     if crate::lock::builtin_names().contains(&name) {
         return LockFile::builtin(name);
     }
