@@ -9,5 +9,6 @@ pub mod proxy;
 pub mod server;
 mod server_admin;
 mod server_disk;
+mod server_options;
 pub mod server_process;
 pub mod worker;

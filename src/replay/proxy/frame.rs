@@ -247,6 +247,20 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The first bulk string of an array frame (empty if it begins otherwise), and
+/// how many elements the array has: enough to know a command or a message by.
+pub fn first_words(frame: &[u8]) -> (&[u8], usize) {
+    let header = line_at(frame, 0).filter(|(line, _)| matches!(line, [b'*' | b'>', ..]));
+    let Some((line, at)) = header else {
+        return (&[], 0);
+    };
+    let count = length(&line[1..]).ok().flatten().unwrap_or(0);
+    let word = line_at(frame, at)
+        .filter(|(line, _)| line.first() == Some(&b'$'))
+        .and_then(|(line, mut at)| bulk(frame, &mut at, &line[1..]).ok().flatten());
+    (word.unwrap_or_default(), count)
+}
+
 /// Spells a command as a request frame.
 pub fn encode_request<A: AsRef<[u8]>>(argv: &[A]) -> Vec<u8> {
     let mut frame = format!("*{}\r\n", argv.len()).into_bytes();
