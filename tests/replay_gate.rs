@@ -446,6 +446,20 @@ async fn an_exclusion_that_was_not_violated_is_not_confirmed() {
     assert_eq!(expected, "two clients that hold the lock");
 }
 
+#[tokio::test]
+async fn a_reply_that_is_read_although_the_trace_says_ignored_is_found() {
+    let mut script = Script::new("token", 1, 1);
+    script.acquire(0, "t-1");
+    let set = script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "3000"]);
+    script.execute(set, ok()).deliver_late(set);
+    let mut pool = GatePool::new(options());
+    let report = pool.replay(&script.trace, "token").await;
+    let (_, expected, actual) = divergence(&report);
+    assert_eq!(expected, "client 0 takes nothing more from the network");
+    assert_eq!(actual, "it takes the reply of node 0 in thread 0");
+    assert_reproduced(&pool.replay(&happy_path(), "token").await);
+}
+
 // Trouble.
 
 fn reason(verdict: &ReplayVerdict) -> &str {

@@ -242,7 +242,7 @@ impl ClientProcess {
         self.paused
     }
 
-    /// Kills the process (SIGKILL) and reaps it.
+    /// Kills the process and all of its group (SIGKILL), and reaps it.
     pub fn kill(&mut self) -> Option<ExitStatus> {
         if self.reaped.is_none() {
             // A group that is gone already is what was wanted.
@@ -293,7 +293,7 @@ impl ClientProcess {
             Ok(None) => ClientFault::Exited {
                 awaiting: awaiting.to_string(),
                 lines: self.pipes.lines_seen(),
-                status: self.wait_briefly(),
+                status: self.exit_status(),
             },
             Err(_) => ClientFault::NoAnswer {
                 awaiting: awaiting.to_string(),
@@ -304,13 +304,16 @@ impl ClientProcess {
         Err(self.fail(fault))
     }
 
-    /// The exit status of a process that closed its stdout. It may have closed
-    /// it long before it exits, so it is not waited for without a bound.
-    fn wait_briefly(&mut self) -> Option<ExitStatus> {
+    /// The exit status of a process that closed its stdout; nothing if it goes
+    /// on without. It may have closed it long before it exits, so it is not
+    /// waited for without a bound.
+    fn exit_status(&mut self) -> Option<ExitStatus> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         for _ in 0..50 {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                self.reaped = Some(status);
-                return Some(status);
+            // NOWAIT: reaping it now would free its process group's number, and
+            // what it left behind in the group is still to be killed.
+            if let Ok(Some(_)) = waitid(WaitId::Pid(self.group), options) {
+                return self.kill();
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -352,7 +355,5 @@ fn start(command: &ClientCommand) -> std::io::Result<Child> {
 impl Drop for ClientProcess {
     fn drop(&mut self) {
         self.kill();
-        // What the process left behind in its group goes with it.
-        let _ = kill_process_group(self.group, Signal::KILL);
     }
 }

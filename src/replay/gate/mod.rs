@@ -195,45 +195,33 @@ impl GatePool {
             steps_ms: 0.0,
             setup_ms: 0.0,
         };
-        let ready = self.prepare(trace, lock).await;
-        report.setup_ms = ms_since(began);
-        let rig = match ready {
+        // Taken out, so that a replay that is dropped half-way takes all of its
+        // processes with it.
+        let mut rig = match self.rig_for(trace).await {
             Ok(rig) => rig,
             Err(stop) => {
-                let stop = self.blame_a_dead_server(stop);
-                self.rig = None;
                 report.verdict = verdict_of(stop, None);
                 return report;
             }
         };
-        let steps_began = Instant::now();
-        let mut run = Run::new(trace, rig);
-        let result = match run.all().await {
-            Ok(()) => run.confirm().await,
-            Err(stop) => Err(stop),
+        let ready = rig.reset(trace, lock, &self.options).await;
+        report.setup_ms = ms_since(began);
+        let stop = match ready {
+            Ok(()) => enforce(trace, &mut rig, &mut report).await.err(),
+            Err(stop) => Some((stop, None)),
         };
-        report.steps_ms = ms_since(steps_began);
-        report.history = std::mem::take(&mut run.history);
-        report.steps_done = run.at;
-        let at = run.at;
-        match result {
-            Ok(confirmation) => {
-                report.steps_done = trace.steps.len();
-                report.confirmation = confirmation;
-            }
-            Err(stop) => {
-                let stop = self.blame_a_dead_server(stop);
-                if matches!(stop, Stop::Failed(_)) {
-                    // Whatever broke must not meet the next trace.
-                    self.rig = None;
-                }
-                report.verdict = verdict_of(stop, Some(at));
-            }
+        if let Some((stop, step)) = stop {
+            let stop = blame_a_dead_server(&mut rig, stop).await;
+            report.verdict = verdict_of(stop, step);
+        }
+        // Whatever broke must not meet the next trace.
+        if !matches!(report.verdict, ReplayVerdict::Failed { .. }) {
+            self.rig = Some(rig);
         }
         report
     }
 
-    async fn prepare(&mut self, trace: &Trace, lock: &str) -> Result<&mut Rig, Stop> {
+    async fn rig_for(&mut self, trace: &Trace) -> Result<Rig, Stop> {
         if trace.schema != crate::trace::SCHEMA {
             return Err(Stop::NotReplayable(format!(
                 "its schema is `{}`, and this version reads `{}`",
@@ -242,23 +230,51 @@ impl GatePool {
             )));
         }
         let shape = Shape::of(trace)?;
-        let reused = self.rig.take().filter(|rig| rig.shape() == shape);
-        let rig = match reused {
-            Some(rig) => rig,
-            None => Rig::start(shape, &self.options).await?,
-        };
-        let rig = self.rig.insert(rig);
-        rig.reset(trace, lock, &self.options).await?;
-        Ok(rig)
-    }
-
-    /// A server that died by itself explains whatever was missed; say so.
-    fn blame_a_dead_server(&mut self, stop: Stop) -> Stop {
-        match self.rig.as_mut().map(Rig::check_servers) {
-            Some(Err(died)) => Stop::Failed(died),
-            _ => stop,
+        match self.rig.take().filter(|rig| rig.shape() == shape) {
+            Some(rig) => Ok(rig),
+            None => Ok(Rig::start(shape, &self.options).await?),
         }
     }
+}
+
+/// Enforces the trace and fills the report; `Err` tells where and why it stopped.
+async fn enforce(
+    trace: &Trace,
+    rig: &mut Rig,
+    report: &mut ReplayReport,
+) -> Result<(), (Stop, Option<usize>)> {
+    let began = Instant::now();
+    let mut run = Run::new(trace, rig);
+    let result = match run.all().await {
+        Ok(()) => run.confirm().await,
+        Err(stop) => Err(stop),
+    };
+    let at = run.at;
+    report.history = run.history;
+    report.steps_ms = ms_since(began);
+    report.steps_done = at;
+    report.confirmation = result.map_err(|stop| (stop, Some(at)))?;
+    report.steps_done = trace.steps.len();
+    Ok(())
+}
+
+/// A server that died by itself explains whatever was missed; say so. Its
+/// connections close before its process has ended, so after a failure it gets a
+/// moment to do that.
+async fn blame_a_dead_server(rig: &mut Rig, stop: Stop) -> Stop {
+    let looks = match stop {
+        Stop::Failed(_) => 50,
+        Stop::Diverged { .. } | Stop::NotReplayable(_) => 1,
+    };
+    for look in 0..looks {
+        if look > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        if let Err(died) = rig.check_servers() {
+            return Stop::Failed(died);
+        }
+    }
+    stop
 }
 
 fn verdict_of(stop: Stop, step: Option<usize>) -> ReplayVerdict {

@@ -184,6 +184,8 @@ impl Rig {
         };
         match process.receive_where("`ready`", wanted).await? {
             FromClient::Ready { sha256, .. } => {
+                // What stands before it is of the replay before this one.
+                process.drain()?;
                 let expected = &trace.lock.sha256;
                 match sha256.filter(|sha256| sha256 != expected) {
                     None => Ok(()),

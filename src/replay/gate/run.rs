@@ -94,7 +94,8 @@ impl<'a> Run<'a> {
                 self.compare_views(step)?;
             }
         }
-        self.nothing_left_over()
+        self.nothing_left_over()?;
+        self.nothing_more_arrives().await
     }
 
     async fn step(&mut self, event: &Event) -> Result<(), Stop> {
@@ -428,6 +429,31 @@ impl<'a> Run<'a> {
                 return Err(Stop::diverged(
                     format!("no operation of client {client} ends"),
                     format!("{} ends with {:?}", ended.op, ended.outcome),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// No client has read anything that the trace does not deliver. An input
+    /// that changes nothing makes sure that each has looked.
+    async fn nothing_more_arrives(&mut self) -> Result<(), Stop> {
+        for client in 0..self.trace.setup.clients {
+            let state = self.state(client)?;
+            if state.crashed || state.paused {
+                continue;
+            }
+            let id = self.rig.client(client)?.fresh_id();
+            self.input(client, ToClient::Advance { id, ms: 0 }).await?;
+            let arrived = self.rig.client(client)?.drain()?;
+            let unasked = arrived.iter().find_map(|message| match message {
+                FromClient::Step(step) => step.cause.as_ref(),
+                _ => None,
+            });
+            if let Some(cause) = unasked {
+                return Err(Stop::diverged(
+                    format!("client {client} takes nothing more from the network"),
+                    format!("it takes {}", cause_text(cause)),
                 ));
             }
         }

@@ -106,6 +106,9 @@ async fn serve() -> Result<(), WorkerError> {
             (Next::Request(None), _) => return Ok(()),
             (Next::Request(Some(line)), _) => {
                 let request = parse(&line)?;
+                for earlier in arrived_before(&mut session).await? {
+                    say(&earlier)?;
+                }
                 if let ToClient::Shutdown { id } = request {
                     drop(session);
                     return say(&FromClient::Ok { id });
@@ -121,6 +124,22 @@ async fn serve() -> Result<(), WorkerError> {
             say(answer)?;
         }
     }
+}
+
+/// Takes what the network had brought when a request came, so that a client
+/// that reads what it should not is found by the next request at the latest.
+async fn arrived_before(session: &mut Option<Session>) -> Result<Vec<FromClient>, WorkerError> {
+    let mut answers = Vec::new();
+    if let Some(session) = session {
+        // The first yield returns after the runtime has looked at all sockets,
+        // the second after the connections' tasks have read them.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        while let Ok(arrival) = session.arrivals.try_recv() {
+            answers.extend(session.arrive(arrival)?);
+        }
+    }
+    Ok(answers)
 }
 
 fn answer(
