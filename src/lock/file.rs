@@ -118,7 +118,7 @@ impl LockFile {
             file: shown,
             rewritten: &rewritten,
         };
-        let value = vm.load(&rewritten.text).map_err(|e| places.explain(&e))?;
+        let value = vm.load(&places)?;
         let fields = Fields {
             file: shown,
             table: match value {

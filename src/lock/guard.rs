@@ -12,11 +12,14 @@ use super::key::Encoder;
 use super::snapshot::{self, Known, Roots, Snapshot, Trouble, Val};
 use super::vm::Vm;
 
+/// Name and content of each variable.
+type Variables = Vec<(String, Vec<u8>)>;
+
 /// The file's functions and what their variables were.
 pub(crate) struct Guard {
     functions: Vec<Function>,
-    /// Name and content of each variable, in the order of the functions.
-    before: Vec<(String, Vec<u8>)>,
+    /// In the order of the functions.
+    before: Variables,
 }
 
 impl Guard {
@@ -100,7 +103,7 @@ impl Guard {
         vm: &Vm,
         known: &Known,
         pins: &Thread,
-    ) -> mlua::Result<Result<Vec<(String, Vec<u8>)>, Trouble>> {
+    ) -> mlua::Result<Result<Variables, Trouble>> {
         let roots = Roots {
             variables_of: &self.functions,
             ..Roots::default()

@@ -14,19 +14,11 @@ pub(crate) struct Places<'a> {
 const CLEARER: &[(&str, &str)] = &[
     (
         "attempt to yield across metamethod/C-call boundary",
-        "a word that may wait was used where nothing can wait (inside an iterator of `for`, a comparison of \
-         table.sort, or while the file is loaded); call it before, and keep its result in a local",
-    ),
-    (
-        "attempt to yield from outside a coroutine",
-        "a word that may wait was used while the file is loaded; use it inside an operation",
+        "a word that may wait was used where nothing can wait (inside an iterator of `for` or a comparison of \
+         table.sort); call it before, and keep its result in a local",
     ),
     (
         "stack overflow",
-        "functions call each other without end (stack overflow); use a loop",
-    ),
-    (
-        "C stack overflow",
         "functions call each other without end (stack overflow); use a loop",
     ),
     (
@@ -46,7 +38,9 @@ impl Places<'_> {
     }
 
     /// The error of a run as a [`LockError`] that names the user's line.
-    pub fn explain(&self, error: &mlua::Error) -> LockError {
+    /// `stands_at` is the rewritten line where the coroutine stopped, for errors
+    /// that name none themselves (limits; mistakes found by a word).
+    pub fn explain(&self, error: &mlua::Error, stands_at: u32) -> LockError {
         let whole = match error {
             mlua::Error::RuntimeError(message) | mlua::Error::MemoryError(message) => {
                 message.clone()
@@ -55,8 +49,7 @@ impl Places<'_> {
             mlua::Error::CallbackError { cause, traceback } => format!("{cause}\n{traceback}"),
             other => other.to_string(),
         };
-        let line = first_line(&whole);
-        let at = line.map_or(self.file.to_string(), |line| self.at(line));
+        let at = self.at(first_line(&whole).unwrap_or(stands_at));
         let message = whole.split("\nstack traceback:").next().unwrap_or("");
         let message = CLEARER
             .iter()

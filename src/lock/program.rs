@@ -128,8 +128,7 @@ impl Program {
             file: &file.path,
             rewritten: &file.rewritten,
         };
-        let returned = vm.load(&file.rewritten.text);
-        let returned = returned.map_err(|error| places.explain(&error))?;
+        let returned = vm.load(&places)?;
         let Value::Table(table) = returned else {
             // LockFile saw a table; only a file that is not deterministic gets here.
             return Err(LockError::Shape {
@@ -361,6 +360,7 @@ impl Program {
             values: &values,
             variables_of: &[],
             threads: &threads,
+            first_is_data: true,
             names,
         };
         let (captured, _) = snapshot::capture(&self.vm, &self.known, &self.pins, &roots, false)?;

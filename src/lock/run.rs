@@ -7,6 +7,7 @@ use super::ask::Next;
 use super::convert::{self, CommandError};
 use super::error::LockError;
 use super::program::{Program, THREADS_MAX, Worker};
+use super::snapshot;
 use super::types::*;
 use crate::trace::Outcome;
 
@@ -271,7 +272,10 @@ impl Program {
         let mut values = values;
         loop {
             let yielded = coroutine.resume::<MultiValue>(values);
-            let yielded = yielded.map_err(|error| self.places().explain(&error))?;
+            let yielded = yielded.map_err(|error| {
+                let line = snapshot::line_of(&self.vm.lua, &coroutine);
+                self.places().explain(&error, line)
+            })?;
             if coroutine.status() != ThreadStatus::Resumable {
                 return self.ended(thread, yielded, output);
             }

@@ -14,7 +14,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use mlua::{Function, MultiValue, Thread, Value, ffi};
+use mlua::{Function, Lua, MultiValue, Thread, Value, ffi};
 use rustc_hash::FxHashMap;
 
 use super::error::LockError;
@@ -128,6 +128,8 @@ pub(crate) struct Roots<'a> {
     pub variables_of: &'a [Function],
     /// Suspended coroutines.
     pub threads: &'a [&'a Thread],
+    /// The first of `values` may hold no functions.
+    pub first_is_data: bool,
     /// Names of locals are only needed for messages, and cost time.
     pub names: bool,
 }
@@ -168,6 +170,7 @@ pub(crate) fn capture(
         pinned: 0,
         known,
         names: roots.names,
+        data_only: false,
         table_ids: FxHashMap::default(),
         path: Vec::new(),
         path_from: 0,
@@ -191,6 +194,8 @@ struct Walk<'a> {
     pinned: c_int,
     known: &'a Known,
     names: bool,
+    /// Functions are refused now.
+    data_only: bool,
     table_ids: FxHashMap<usize, usize>,
     /// Tables that the walk is inside of; those before `path_from` are on the
     /// other side of a function and no cycle of data.
@@ -238,12 +243,14 @@ impl Walk<'_> {
     unsafe fn roots(&mut self, roots: &Roots<'_>, first_thread: c_int) -> Result<(), Trouble> {
         unsafe {
             for (index, (name, _)) in (3..).zip(roots.values) {
+                self.data_only = roots.first_is_data && index == 3;
                 let value = self.value(index).map_err(|mut found| {
                     found.message = format!("`{name}` {}", found.message);
                     found
                 })?;
                 self.out.values.push(value);
             }
+            self.data_only = false;
             for (index, _) in (3 + roots.values.len() as c_int..).zip(roots.variables_of) {
                 self.variables_of(index)?;
             }
@@ -363,6 +370,11 @@ impl Walk<'_> {
 
     unsafe fn function(&mut self, index: c_int) -> Result<Val, Trouble> {
         let state = self.state;
+        if self.data_only {
+            return trouble(
+                "holds a function; keep numbers, texts, booleans, times and tables of them",
+            );
+        }
         unsafe {
             let address = ffi::lua_topointer(state, index) as usize;
             if let Some(id) = self.known.by_address.get(&address) {
@@ -571,4 +583,29 @@ impl Walk<'_> {
         }
         self.out.threads = threads;
     }
+}
+
+/// The rewritten line of the user's code at which a coroutine stands or
+/// failed; 0 if it is in none.
+pub(crate) fn line_of(lua: &Lua, coroutine: &Thread) -> u32 {
+    let mut line = 0;
+    // SAFETY: reads the frames of the coroutine at 1 (Lua 5.1 keeps them after
+    // an error) and calls nothing that can fail.
+    let looked = unsafe {
+        lua.exec_raw::<()>(coroutine, |state| {
+            let thread = ffi::lua_tothread(state, 1);
+            let mut about: ffi::lua_Debug = std::mem::zeroed();
+            let mut level = 0;
+            while line == 0 && ffi::lua_getstack(thread, level, &mut about) != 0 {
+                ffi::lua_getinfo(thread, c"Sl".as_ptr(), &mut about);
+                if CStr::from_ptr(about.source).to_bytes() == CHUNK.as_bytes() {
+                    line = u32::try_from(about.currentline).unwrap_or(0);
+                }
+                level += 1;
+            }
+            ffi::lua_settop(state, 0);
+        })
+    };
+    // A place is only for the message: without memory to look, there is none.
+    looked.map_or(0, |()| line)
 }

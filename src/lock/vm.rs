@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use mlua::thread::ThreadStatus;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
 
 use super::banned::BANNED;
+use super::error::LockError;
+use super::message::Places;
+use super::snapshot;
 use super::words;
 
 /// Instructions between two looks of the limiter.
@@ -73,14 +77,29 @@ impl Vm {
         })
     }
 
-    /// Runs the user's chunk and gives what it returns.
-    pub fn load(&self, rewritten: &str) -> mlua::Result<Value> {
+    /// Runs the user's chunk and gives what it returns. It runs as a coroutine,
+    /// like everything of the user's, so that errors are placed alike.
+    pub fn load(&self, places: &Places<'_>) -> Result<Value, LockError> {
         self.begin_step();
-        self.lua
-            .load(rewritten)
+        let chunk = self
+            .lua
+            .load(&places.rewritten.text)
             .set_name(CHUNK)
             .set_environment(self.environment.clone())
-            .call(())
+            .into_function()
+            .map_err(|error| places.explain(&error, 0))?;
+        let coroutine = self.lua.create_thread(chunk)?;
+        let result = coroutine.resume::<Value>(());
+        let line = || snapshot::line_of(&self.lua, &coroutine);
+        let value = result.map_err(|error| places.explain(&error, line()))?;
+        if coroutine.status() == ThreadStatus::Resumable {
+            return Err(LockError::Run {
+                at: places.at(line()),
+                message: "a word that may wait was used while the file is loaded; use it inside an operation"
+                    .to_string(),
+            });
+        }
+        Ok(value)
     }
 
     /// The instruction limit counts anew.

@@ -51,7 +51,7 @@ pub fn error_of(body: &str) -> String {
 
 pub fn run_to_error(program: &mut Program) -> String {
     let mut result = program.step(&acquire("t1"));
-    for _ in 0..20_000 {
+    for _ in 0..30_000 {
         match result {
             Err(error) => return error.to_string(),
             Ok(_) => {
