@@ -20,6 +20,7 @@
 mod compare;
 mod confirm;
 mod fault;
+mod messages;
 mod report;
 mod rig;
 mod run;

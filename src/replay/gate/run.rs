@@ -7,16 +7,15 @@
 //! next primary step nothing may be left over, so a client that does more than
 //! the trace says is seen as surely as one that does less.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use super::compare::{self, Mismatch, command_text, reply_text};
+use super::compare::{self, Mismatch, command_text};
+use super::messages::{Messages, cause_text};
 use super::report::Happening;
 use super::rig::Rig;
-use super::wire::{HeldReply, HeldRequest, Place};
 use super::{GateError, Stop};
-use crate::redis::Reply;
 use crate::replay::protocol::{
-    Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
+    Call, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
 };
 use crate::trace::{Event, Fault, Outcome, Step, Trace};
 
@@ -28,7 +27,7 @@ pub(super) struct Run<'a> {
     pub at: usize,
     pub history: Vec<Happening>,
     pub clients: Vec<ClientState>,
-    messages: BTreeMap<(u8, u8, u32), Message>,
+    pub messages: Messages,
     /// For each node the length of its log that has reached the disk.
     pub synced_bytes: Vec<u64>,
 }
@@ -46,23 +45,10 @@ pub(super) struct ClientState {
     pub drift: Option<u8>,
     /// What it last said that it believes.
     pub view: Option<View>,
-    sent: VecDeque<SentCommand>,
+    /// Commands that it says it sent, and the trace has not come to yet.
+    pub sent: VecDeque<SentCommand>,
+    /// Operations that it says ended, and the trace has not come to yet.
     ended: VecDeque<Ended>,
-}
-
-/// A command on its way.
-struct Message {
-    thread: u8,
-    stage: Stage,
-}
-
-enum Stage {
-    /// Its bytes are held before the node.
-    Request(HeldRequest),
-    /// Its reply is held before the client.
-    Reply(HeldReply),
-    /// Lost, delivered, or refused: nothing of it is held.
-    Gone,
 }
 
 impl<'a> Run<'a> {
@@ -75,7 +61,7 @@ impl<'a> Run<'a> {
             clients: (0..trace.setup.clients)
                 .map(|_| ClientState::default())
                 .collect(),
-            messages: BTreeMap::new(),
+            messages: Messages::new(),
             synced_bytes: Vec::new(),
         }
     }
@@ -213,134 +199,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    async fn sent(
-        &mut self,
-        client: u8,
-        thread: u8,
-        node: u8,
-        message: u32,
-        argv: &[String],
-    ) -> Result<(), Stop> {
-        let expected = format!(
-            "client {client}, thread {thread} sends to node {node}: {}",
-            command_text(argv)
-        );
-        let Some(command) = self.state(client)?.sent.pop_front() else {
-            return Err(Stop::diverged(expected, "it sends nothing"));
-        };
-        if (command.thread, command.node) != (thread, node) {
-            return Err(Stop::diverged(
-                expected,
-                format!(
-                    "its thread {} sends to node {}: {}",
-                    command.thread,
-                    command.node,
-                    command_text(&command.argv)
-                ),
-            ));
-        }
-        compare::request(argv, &command.argv)?;
-        let key = (client, node, message);
-        let stage = if self.will_be_refused(self.at, key) {
-            Stage::Gone
-        } else {
-            let held = self.rig.wires.next_request(client, node, argv).await?;
-            self.note(
-                "wire",
-                format!("holds {} before node {node}", command_text(&held.argv)),
-            );
-            compare::request(argv, &held.argv)?;
-            Stage::Request(held)
-        };
-        self.messages.insert(key, Message { thread, stage });
-        Ok(())
-    }
-
-    async fn execute(&mut self, key: (u8, u8, u32), expected: &Reply) -> Result<(), Stop> {
-        let request = match self.take_stage(key)? {
-            Stage::Request(request) => request,
-            _ => return Err(self.senseless("executes a command that is not held before the node")),
-        };
-        let reply = self.rig.execute(request).await?;
-        self.note(
-            "wire",
-            format!("node {} replies {}", key.1, reply_text(&reply.reply)),
-        );
-        let compared = compare::reply(expected, &reply.reply);
-        self.put_stage(key, Stage::Reply(reply));
-        Ok(compared?)
-    }
-
-    async fn deliver(&mut self, key: (u8, u8, u32), ignored: bool) -> Result<(), Stop> {
-        let reply = match self.take_stage(key)? {
-            Stage::Reply(reply) => reply,
-            _ => return Err(self.senseless("delivers a reply that is not held")),
-        };
-        let thread = self.thread_of(key);
-        self.note(
-            "did",
-            format!("deliver the reply of node {} to client {}", key.1, key.0),
-        );
-        self.rig.wires.deliver(reply).await?;
-        if ignored {
-            return Ok(());
-        }
-        let cause = Cause::Reply {
-            thread,
-            node: key.1,
-        };
-        self.network(key.0, &cause).await
-    }
-
-    async fn fail(&mut self, key: (u8, u8, u32), definite: bool) -> Result<(), Stop> {
-        let stage = self.take_stage(key)?;
-        let thread = self.thread_of(key);
-        self.note(
-            "did",
-            format!("fail the command of client {} at node {}", key.0, key.1),
-        );
-        if let (Some(place), false) = (stage.place(), definite) {
-            self.rig.wires.cut(place).await?;
-        }
-        if self.state(key.0)?.crashed {
-            return Ok(());
-        }
-        let cause = Cause::Fail {
-            thread,
-            node: key.1,
-            definite,
-            message: String::new(),
-        };
-        self.network(key.0, &cause).await?;
-        if definite {
-            self.rig.wires.accept(key.0, key.1).await?;
-        }
-        Ok(())
-    }
-
-    /// Awaits the report of what the network brought to a client.
-    async fn network(&mut self, client: u8, cause: &Cause) -> Result<(), Stop> {
-        let awaiting = format!("the report of {}", cause_text(cause));
-        let arrived = |message: &FromClient| matches!(message, FromClient::Step(step) if step.cause.is_some());
-        let process = self.rig.client(client)?;
-        let FromClient::Step(report) = process.receive_where(&awaiting, arrived).await? else {
-            // receive_where gives only what `arrived` accepts.
-            return Err(Stop::NotReplayable("a step that is none".to_string()));
-        };
-        let same = report
-            .cause
-            .as_ref()
-            .is_some_and(|real| same_cause(real, cause));
-        if !same {
-            let actual = report.cause.as_ref().map_or_else(String::new, cause_text);
-            return Err(Stop::diverged(
-                format!("client {client} takes {}", cause_text(cause)),
-                format!("it takes {actual}"),
-            ));
-        }
-        self.take(client, *report)
-    }
-
     fn ended(&mut self, client: u8, expected: Ended) -> Result<(), Stop> {
         let text = |ended: &Ended| {
             let outcome = serde_json::to_string(&ended.outcome).unwrap_or_else(|e| e.to_string());
@@ -381,20 +239,6 @@ impl<'a> Run<'a> {
         }
         let id = self.rig.client(client)?.fresh_id();
         self.input(client, ToClient::Advance { id, ms }).await
-    }
-
-    /// A request (or a reply) is lost on its way.
-    pub async fn lose(&mut self, key: (u8, u8, u32), reply: bool) -> Result<(), Stop> {
-        let what = if reply { "reply" } else { "request" };
-        self.note(
-            "did",
-            format!("lose the {what} of client {} at node {}", key.0, key.1),
-        );
-        match (self.take_stage(key)?, reply) {
-            (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request).await?),
-            (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply).await?),
-            _ => Err(self.senseless("loses what is not held")),
-        }
     }
 
     fn compare_views(&mut self, step: &Step) -> Result<(), Stop> {
@@ -460,37 +304,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A definite failure is a refused connection, which happens before the
-    /// bytes are seen; so it is prepared before the step that leads to it.
-    async fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {
-        let mut at = self.at + 1;
-        while let Some(step) = self.trace.steps.get(at) {
-            if !is_consequence(&step.event) && !is_loss(&step.event) {
-                break;
-            }
-            if let Event::Send {
-                client,
-                node,
-                message,
-                ..
-            } = &step.event
-            {
-                if self.will_be_refused(at, (*client, *node, *message)) {
-                    self.rig.wires.refuse(*client, *node).await?;
-                }
-            }
-            at += 1;
-        }
-        Ok(())
-    }
-
-    fn will_be_refused(&self, sent_at: usize, key: (u8, u8, u32)) -> bool {
-        self.trace.steps[sent_at..].iter().any(|step| {
-            matches!(&step.event, Event::Fail { client, node, message, definite: true }
-                if (*client, *node, *message) == key)
-        })
-    }
-
     fn group_ends(&self, at: usize) -> bool {
         self.trace
             .steps
@@ -502,30 +315,6 @@ impl<'a> Run<'a> {
         self.clients
             .get_mut(usize::from(client))
             .ok_or_else(|| Stop::NotReplayable(format!("the trace's setup has no client {client}")))
-    }
-
-    fn take_stage(&mut self, key: (u8, u8, u32)) -> Result<Stage, Stop> {
-        match self.messages.get_mut(&key) {
-            Some(message) => Ok(std::mem::replace(&mut message.stage, Stage::Gone)),
-            None => Err(self.senseless("speaks of a command that was never sent")),
-        }
-    }
-
-    fn put_stage(&mut self, key: (u8, u8, u32), stage: Stage) {
-        if let Some(message) = self.messages.get_mut(&key) {
-            message.stage = stage;
-        }
-    }
-
-    fn thread_of(&self, key: (u8, u8, u32)) -> u8 {
-        self.messages.get(&key).map_or(0, |message| message.thread)
-    }
-
-    fn senseless(&self, what: &str) -> Stop {
-        Stop::NotReplayable(format!(
-            "step {} of the trace {what}; was the file edited?",
-            self.at + 1
-        ))
     }
 
     fn misbehaved(&mut self, client: u8, awaiting: &str, message: &FromClient) -> Stop {
@@ -544,16 +333,6 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Stage {
-    fn place(&self) -> Option<Place> {
-        match self {
-            Self::Request(request) => Some(request.place),
-            Self::Reply(reply) => Some(reply.place),
-            Self::Gone => None,
-        }
-    }
-}
-
 impl From<Mismatch> for Stop {
     fn from(mismatch: Mismatch) -> Self {
         Stop::Diverged {
@@ -563,55 +342,17 @@ impl From<Mismatch> for Stop {
     }
 }
 
-fn is_consequence(event: &Event) -> bool {
+pub(super) fn is_consequence(event: &Event) -> bool {
     matches!(event, Event::Send { .. } | Event::Outcome { .. })
 }
 
 /// A command sent on a cut link is lost at once, between the consequences of
 /// one input.
-fn is_loss(event: &Event) -> bool {
+pub(super) fn is_loss(event: &Event) -> bool {
     matches!(
         event,
         Event::Fault {
             fault: Fault::Lose { .. }
         }
     )
-}
-
-fn same_cause(real: &Cause, wanted: &Cause) -> bool {
-    match (real, wanted) {
-        (
-            Cause::Fail {
-                thread: a,
-                node: b,
-                definite: c,
-                ..
-            },
-            Cause::Fail {
-                thread: x,
-                node: y,
-                definite: z,
-                ..
-            },
-        ) => (a, b, c) == (x, y, z),
-        (real, wanted) => real == wanted,
-    }
-}
-
-fn cause_text(cause: &Cause) -> String {
-    match cause {
-        Cause::Reply { thread, node } => format!("the reply of node {node} in thread {thread}"),
-        Cause::Fail {
-            thread,
-            node,
-            definite,
-            message,
-        } => {
-            let kind = if *definite { "definite" } else { "unknown" };
-            format!("a failure ({kind}) at node {node} in thread {thread} {message}")
-                .trim_end()
-                .to_string()
-        }
-        Cause::Message { channel, .. } => format!("a message on {channel}"),
-    }
 }
