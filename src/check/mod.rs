@@ -1,4 +1,6 @@
 //! Explorers, liveness sweeps, verdicts.
 
 mod result;
+mod run;
 pub use result::*;
+pub use run::*;
