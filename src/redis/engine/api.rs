@@ -17,6 +17,8 @@ const PATTERN_STEPS_PER_UNIT: u64 = 4;
 pub(super) struct Desk {
     server: Server,
     connection: u32,
+    /// Memory in use when the run began.
+    pub memory_bytes: usize,
     /// Work done so far, out of [`BUDGET`].
     spent: u64,
     outcome: Outcome,
@@ -40,10 +42,11 @@ impl Desk {
             .expect("an engine without a desk, or a desk borrowed twice: a bug in lockproof")
     }
 
-    pub(super) fn begin(&mut self, server: Server, connection: u32) {
+    pub(super) fn begin(&mut self, server: Server, connection: u32, memory_bytes: usize) {
         *self = Self {
             server,
             connection,
+            memory_bytes,
             ..Self::default()
         };
     }

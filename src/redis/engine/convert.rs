@@ -11,7 +11,7 @@ use crate::redis::{Dialect, Reply};
 
 /// Most values in one reply: a table that contains another one twice, that one
 /// another twice and so on describes more than any memory holds.
-const REPLY_VALUES_MAX: usize = 1 << 17;
+const REPLY_VALUES_MAX: usize = 1 << 16;
 
 /// Deepest nesting of a reply. Redis stops later, where its C stack ends.
 const REPLY_DEPTH_MAX: usize = 200;

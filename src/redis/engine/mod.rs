@@ -32,15 +32,16 @@ use crate::redis::Dialect;
 use api::Desk;
 
 /// Work that one run may do, in instructions (with other work converted).
-const BUDGET: u64 = 5_000_000;
+const BUDGET: u64 = 2_000_000;
 /// The count hook runs this often.
 const INSTRUCTIONS_PER_CHECK: u32 = 1_000;
 /// Memory of one engine; Lua 5.1 does not collect garbage before it gives up,
 /// so a script can rely on about half of it.
 const MEMORY_BYTES_MAX: usize = 8 << 20;
-/// Above this a finished run is followed by a collection, so that the next one
-/// begins with room.
-const MEMORY_BYTES_CALM: usize = 2 << 20;
+/// A run that leaves this much garbage is followed by a collection.
+const GARBAGE_BYTES_MAX: usize = 256 << 10;
+/// So much memory taken during a run makes every instruction cost one more.
+const BYTES_PER_UNIT: usize = 16 << 10;
 /// Compiled scripts that are kept; a run of random scripts would fill memory.
 const COMPILED_MAX: usize = 256;
 
@@ -104,6 +105,8 @@ pub struct ScriptEngine {
     /// Prelude: removes what a script smuggled into a proxy.
     scrub: Function,
     compiled: FxHashMap<Sha, Function>,
+    /// Memory in use after the last collection.
+    settled_bytes: usize,
 }
 
 impl fmt::Debug for ScriptEngine {
@@ -127,14 +130,18 @@ impl ScriptEngine {
             .call(native)?;
         let every = HookTriggers::new().every_nth_instruction(INSTRUCTIONS_PER_CHECK);
         lua.set_global_hook(every, |lua, _| {
-            // Concatenating or copying takes one instruction and time in
-            // proportion to the memory in use; so does this price.
-            let busy = lua.used_memory().saturating_sub(MEMORY_BYTES_CALM) as u64 >> 14;
-            api::charge(lua, u64::from(INSTRUCTIONS_PER_CHECK) * (1 + busy))?;
+            // Copying a string or a table is one instruction, and takes time in
+            // proportion to the memory that the script has filled; so does this
+            // price. Without it a loop over `s:upper()` ran for minutes.
+            let busy = lua.used_memory().saturating_sub(Desk::of(lua).memory_bytes);
+            let price = 1 + (busy / BYTES_PER_UNIT) as u64;
+            api::charge(lua, u64::from(INSTRUCTIONS_PER_CHECK) * price)?;
             Ok(VmState::Continue)
         })?;
         lua.set_memory_limit(MEMORY_BYTES_MAX)?;
+        lua.gc_collect()?;
         Ok(Self {
+            settled_bytes: lua.used_memory(),
             lua,
             environment,
             run,
@@ -160,7 +167,7 @@ impl ScriptEngine {
         }
         if self.compiled.len() >= COMPILED_MAX {
             self.compiled.clear();
-            let _ = self.lua.gc_collect();
+            self.collect();
         }
         let chunk = self
             .lua
@@ -190,7 +197,8 @@ impl ScriptEngine {
         let dialect = server.dialect();
         // The callbacks must own what they work on, so the server moves to the
         // desk for the time of the run (an empty one takes its place).
-        Desk::of(&self.lua).begin(std::mem::take(server), job.connection);
+        let memory_bytes = self.lua.used_memory();
+        Desk::of(&self.lua).begin(std::mem::take(server), job.connection, memory_bytes);
         let result = self.call(&function, job);
         let (returned, outcome) = Desk::of(&self.lua).end();
         *server = returned;
@@ -220,12 +228,18 @@ impl ScriptEngine {
     }
 
     /// Leaves nothing behind for the next script.
-    fn tidy(&self) {
-        // Both fail only for want of memory, and then the next run says so.
+    fn tidy(&mut self) {
+        // Fails only for want of memory, and then the next run says so.
         let _ = self.scrub.call::<()>(());
-        if self.lua.used_memory() > MEMORY_BYTES_CALM {
-            let _ = self.lua.gc_collect();
+        if self.lua.used_memory() > self.settled_bytes + GARBAGE_BYTES_MAX {
+            self.collect();
         }
+    }
+
+    fn collect(&mut self) {
+        // As above.
+        let _ = self.lua.gc_collect();
+        self.settled_bytes = self.lua.used_memory();
     }
 }
 
