@@ -1,4 +1,6 @@
 //! Explorers, liveness sweeps, verdicts.
 
+mod explore;
 mod result;
+pub use explore::*;
 pub use result::*;
