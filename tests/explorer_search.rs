@@ -22,7 +22,7 @@ fn search<Y: System + Clone + 'static>(system: &Y, options: ExploreOptions) -> E
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_search_agrees_with_the_slow_checker_for_any_number_of_workers(graph in graphs(60)) {
@@ -57,7 +57,7 @@ proptest! {
 #[test]
 fn the_small_redlock_has_the_same_states_paths_and_verdicts_for_any_number_of_workers() {
     let one = search(&SMALL, options(1));
-    assert_eq!((one.states, one.transitions, one.depth), (0, 0, 0));
+    assert_eq!((one.states, one.transitions, one.depth), (152_270, 830_050, 50));
     for workers in 2..=4 {
         assert_eq!(search(&SMALL, options(workers)), one);
     }

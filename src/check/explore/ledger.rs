@@ -149,7 +149,13 @@ impl Ledger {
         }
         let level = level as usize;
         let mut book = self.book();
-        if book.full.is_some() {
+        // A worker that is late may begin the level whose successors did not fit.
+        if book.full.is_some_and(|full| full <= level) {
+            return false;
+        }
+        // Mail of nothing but known states leads to a level without states. The
+        // search is over then, whether or not somebody had such mail.
+        if book.levels.get(level).is_none_or(|level| level.states == 0) {
             return false;
         }
         book.close(level);
