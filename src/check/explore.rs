@@ -279,7 +279,7 @@ impl<S> Exploration<S> {
 }
 
 /// Runs code of the system's; its panic becomes an error.
-fn guarded<T>(task: impl FnOnce() -> T) -> Result<T, String> {
+pub(super) fn guarded<T>(task: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(task)).map_err(|panic| panic_text(&*panic))
 }
 

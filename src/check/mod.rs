@@ -2,5 +2,8 @@
 
 mod explore;
 mod result;
+mod simulate;
+pub mod stateright;
 pub use explore::*;
 pub use result::*;
+pub use simulate::*;
