@@ -8,7 +8,7 @@
 use crate::lock::{Op, Phase};
 
 use super::catalogue::{Fault, PROPERTIES, Property};
-use super::client::{Ending, Lease, Symbolic, THREADS};
+use super::client::{Ending, Symbolic, THREADS};
 use super::layout::State;
 use super::message::{Content, Message};
 use super::moves::Move;
@@ -605,8 +605,8 @@ impl<const W: usize> World<W> {
             step.state.set(fields.status, 2);
             step.finish(Move::Pause { client }, visit);
         }
-        let lapsed = facts.phase == Phase::Held && facts.lease == Lease::Over;
-        if self.left(state, Fault::Overrun) > 0 && lapsed && state.get(fields.overrun) == 0 {
+        let lapsing = facts.lapsing && state.get(fields.overrun) == 0;
+        if self.left(state, Fault::Overrun) > 0 && lapsing {
             let mut step = Step::fault(self, state, Fault::Overrun);
             step.state.set(fields.overrun, 1);
             step.finish(Move::Overrun { client }, visit);
@@ -790,8 +790,9 @@ impl<const W: usize> World<W> {
             }
         } else if !self.crashed(state, client) {
             let facts = &self.tables.facts[state.get(fields.local)];
-            let lapsed = facts.phase == Phase::Held && facts.lease == Lease::Over;
-            let must_end = lapsed && state.get(fields.overrun) == 0;
+            // The work is shorter than the lease, so the release call comes
+            // before the tick that would end the lease.
+            let must_end = facts.lapsing && state.get(fields.overrun) == 0;
             if facts.ready != 0 || facts.options != [0; THREADS] || must_end {
                 return false;
             }

@@ -23,6 +23,8 @@ pub struct Facts {
     pub believes: bool,
     pub valid: bool,
     pub lease: Lease,
+    /// Held, and the lease is over or will be with the next tick.
+    pub lapsing: bool,
     /// Threads (bit set) that can run on now, time-outs included.
     pub ready: u8,
     /// Those of them whose command timed out.
@@ -246,6 +248,12 @@ impl Automaton {
                 output[at] = outputs.intern(emitted).unwrap_or(NONE);
             }
         }
+        let tick = inputs.index(Symbolic::Advance(1));
+        for class in 0..facts.len() {
+            let after = next[class * width + tick];
+            let over = after != NONE && facts[usize::from(after)].lease == Lease::Over;
+            facts[class].lapsing = facts[class].phase == Phase::Held && over;
+        }
         Automaton { facts, next, output, outputs: outputs.items().to_vec(), concurrency }
     }
 }
@@ -257,6 +265,7 @@ fn facts_of(facade: &Facade) -> Facts {
         believes: facade.believes(),
         valid: facade.valid,
         lease: facade.lease,
+        lapsing: false,
         ready: 0,
         timed_out: 0,
         options: [0; THREADS],
