@@ -7,4 +7,5 @@ pub mod server;
 mod server_admin;
 mod server_disk;
 mod server_options;
+mod server_port;
 pub mod server_process;
