@@ -193,8 +193,10 @@ impl<'a> Teller<'a> {
             n => format!("nodes N1 to N{n}"),
         };
         let times = format!("lease {} ms, tick {} ms", s.ttl_ms, s.tick_ms);
-        let mut out = self.paint(BOLD, &headline);
-        out.push('\n');
+        let mut out = String::new();
+        for line in wrap(&headline, self.width) {
+            let _ = writeln!(out, "{}", self.paint(BOLD, &line));
+        }
         let faults = words::assumptions(&trace.assumptions);
         let faults = match trace.assumptions.is_empty() {
             true => faults,

@@ -165,9 +165,8 @@ pub fn fault_short(fault: &Fault) -> String {
         Fault::Overrun { .. } => "work outlasts lease".into(),
         Fault::Lose { reply: true, .. } => "reply lost".into(),
         Fault::Lose { reply: false, .. } => "request lost".into(),
-        Fault::Delay { ticks, reply, .. } => {
-            let what = if *reply { "reply" } else { "request" };
-            format!("{what} late, ≤ {}", plural(u32::from(*ticks), "tick"))
+        Fault::Delay { ticks, .. } => {
+            format!("late, ≤ {}", plural(u32::from(*ticks), "tick"))
         }
         Fault::LinkCut { .. } => "link cut".into(),
         Fault::LinkHeal { .. } => "link heals".into(),
