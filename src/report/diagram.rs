@@ -20,6 +20,8 @@ mod draw;
 mod layout;
 mod marks;
 
+pub(crate) use draw::sentence;
+
 use crate::trace::Trace;
 
 /// The style sheet of the diagram. A page with many diagrams includes it once

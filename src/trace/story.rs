@@ -23,6 +23,8 @@ pub struct Story<'a> {
     pub width: usize,
     /// Whether to colour with ANSI escape sequences.
     pub colour: bool,
+    /// Whether to show the lock file's lines beside the steps.
+    pub source: bool,
     /// What the violated property means, in one sentence.
     pub meaning: Option<&'a str>,
     /// The command line that replays the trace.
@@ -34,6 +36,7 @@ impl Default for Story<'_> {
         Story {
             width: 100,
             colour: false,
+            source: true,
             meaning: None,
             replay: None,
         }
@@ -257,7 +260,7 @@ impl<'a> Teller<'a> {
             self.paint(FAULT, mark),
             self.paint(style, &pad(&who, INDENT - 7))
         );
-        match &step.source {
+        match step.source.as_ref().filter(|_| self.options.source) {
             Some(source) => {
                 let line = format!("{:>4} │ ", source.line);
                 let text = words::printable(&source.text);

@@ -357,7 +357,7 @@ impl Canvas<'_> {
 }
 
 /// The step in words, with who acts.
-fn sentence(trace: &Trace, step: &Step) -> String {
+pub(crate) fn sentence(trace: &Trace, step: &Step) -> String {
     let what = words::event(trace, &step.event);
     match &step.event {
         Event::Send { client, node, .. } => {
