@@ -90,7 +90,9 @@ fn a_reader_follows_a_cell_to_its_counterexample() {
         browser.press(RIGHT);
     }
 
+    browser.run("scrollTo(0, 0)");
     browser.click(".detail:target button[data-go=first]");
+    browser.screenshot(&target().join("report-cell-top.png"));
     browser.press("v");
     let violation = 1 + trace
         .steps
@@ -101,6 +103,7 @@ fn a_reader_follows_a_cell_to_its_counterexample() {
     browser.screenshot(&target().join("report-cell-light.png"));
     browser.prefer("dark");
     browser.screenshot(&target().join("report-cell-dark.png"));
+    picture_for_the_docs(&browser);
 
     browser.press(ESCAPE);
     assert_eq!(display("#matrix"), "block");
@@ -158,6 +161,17 @@ fn filters_hide_what_does_not_match() {
         browser.run("return document.querySelector('#count').textContent"),
         "1 cell"
     );
+}
+
+/// The whole cell in one picture; `docs/report.png` is a copy of it.
+fn picture_for_the_docs(browser: &Browser) {
+    browser.prefer("light");
+    browser.resize(1380, 1490);
+    browser.press("v");
+    browser.run("document.activeElement.blur(); scrollTo(0, 0)");
+    browser.screenshot(&target().join("report-picture.png"));
+    browser.resize(1440, 1060);
+    browser.prefer("dark");
 }
 
 /// A text that tries every way out of where a page may put it.

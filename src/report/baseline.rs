@@ -67,6 +67,12 @@ impl Key {
         }
     }
 
+    /// Whether two cells differ in nothing but their property.
+    fn same_block(&self, other: &Key) -> bool {
+        (&self.lock, self.sizes, &self.assumptions)
+            == (&other.lock, other.sizes, &other.assumptions)
+    }
+
     fn set(&self) -> Vec<Assumption> {
         self.assumptions
             .iter()
@@ -209,13 +215,12 @@ impl Baseline {
         let mut out = format!(
             "# The expected verdict of every cell. CI compares each run with it; a difference in\n# either direction is red. Render it anew from a report rather than editing many lines.\nschema = \"{SCHEMA}\"\n"
         );
-        let mut last: Option<(&String, Sizes, &Vec<(String, u8, u8)>)> = None;
+        let mut last: Option<&Key> = None;
         for (key, verdict) in &self.verdicts {
-            let block = (&key.lock, key.sizes, &key.assumptions);
-            if last != Some(block) {
-                last = Some(block);
+            if !last.is_some_and(|last| last.same_block(key)) {
                 out += &block_head(key);
             }
+            last = Some(key);
             out += &format!("{} = \"{}\"\n", name(&key.property), verdict_word(*verdict));
         }
         out

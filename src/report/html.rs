@@ -354,7 +354,7 @@ fn counterexample(report: &Report, found: &Counterexample) -> CounterexampleView
         story: story_lines(&story(
             trace,
             &Story {
-                width: 76,
+                width: 58,
                 source: false,
                 meaning: Some(meaning(report, property)).filter(|m| !m.is_empty()),
                 replay: found.replay_command.as_deref(),

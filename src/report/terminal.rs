@@ -4,7 +4,8 @@
 //! or puts it into a log. Verdicts carry a mark besides the word, so nothing is
 //! lost without colour.
 
-use comfy_table::{Cell as Field, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
+use unicode_width::UnicodeWidthStr;
 
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Agreement, Cell, Report, verdict_mark, verdict_word};
@@ -13,6 +14,12 @@ use crate::trace::{Assumption, words};
 
 /// The whole matrix: one table a lock.
 pub fn matrix(report: &Report) -> String {
+    matrix_within(report, usize::MAX)
+}
+
+/// The whole matrix; a table that is wider than `width` columns is continued in
+/// another one below.
+pub fn matrix_within(report: &Report, width: usize) -> String {
     let matrix = Matrix::new(report);
     let mut out = String::new();
     let mut rest = matrix.rows.as_slice();
@@ -21,34 +28,27 @@ pub fn matrix(report: &Report) -> String {
         let (rows, after) = rest.split_at(count);
         rest = after;
         let varied = matrix.sizes_differ(first.lock);
-        let mut table = table();
         let used: Vec<usize> = (0..matrix.columns.len())
             .filter(|c| rows.iter().any(|r| r.cells[*c].is_some()))
             .collect();
-        let mut header = vec![Field::new("property")];
-        header.extend(used.iter().map(|c| column(matrix.columns[*c])));
-        table.set_header(header);
+        let mut grid = Grid {
+            header: used.iter().map(|c| column(matrix.columns[*c])).collect(),
+            rows: Vec::new(),
+        };
         for row in rows {
             let mut name = words::printable(row.property);
             if varied {
                 name += &format!("\n({})", sizes_text(row.sizes));
             }
-            let mut fields = vec![Field::new(name)];
-            fields.extend(used.iter().map(|c| match row.cells[*c] {
-                Some(i) => Field::new(cell_text(&report.cells[i])),
-                None => Field::new(""),
-            }));
-            table.add_row(fields);
+            let cell = |c: &usize| row.cells[*c].map(|i| cell_text(&report.cells[i]));
+            let fields = used.iter().map(|c| cell(c).unwrap_or_default());
+            grid.rows.push((name, fields.collect()));
         }
-        out += &match varied {
-            true => format!("{}\n", words::printable(first.lock)),
-            false => format!(
-                "{} ({})\n",
-                words::printable(first.lock),
-                sizes_text(first.sizes)
-            ),
-        };
-        out += &format!("{table}\n\n");
+        out += &words::printable(first.lock);
+        if !varied {
+            out += &format!(" ({})", sizes_text(first.sizes));
+        }
+        out += &format!("\n{}\n", grid.render(width));
     }
     out + &totals(report)
 }
@@ -79,7 +79,7 @@ fn cell_text(cell: &Cell) -> String {
         verdict_word(cell.verdict)
     );
     if let Some(expected) = cell.expected.filter(|e| *e != cell.verdict) {
-        text += &format!("\nnot {}!", verdict_word(expected));
+        text += &format!("\n! expected {}", verdict_word(expected));
     }
     text += &format!("\n{} states", words::thousands(cell.states));
     if let Some(evidence) = evidence(cell) {
@@ -96,7 +96,7 @@ pub(super) fn evidence(cell: &Cell) -> Option<String> {
     }
     if let Some(w) = cell.walks {
         parts.push(match w.diverged {
-            0 => words::plural(w.count, "walk"),
+            0 => format!("{} agree", words::plural(w.count, "walk")),
             n => format!("{n} of {} diverged", words::plural(w.count, "walk")),
         });
     }
@@ -107,6 +107,12 @@ pub(super) fn evidence(cell: &Cell) -> Option<String> {
 
 /// The table of one check: property x assumption set with verdict and states.
 pub fn check_table(report: &CheckReport) -> String {
+    check_table_within(report, usize::MAX)
+}
+
+/// The table of one check; if it is wider than `width` columns, it is continued
+/// in another one below.
+pub fn check_table_within(report: &CheckReport, width: usize) -> String {
     let mut columns: Vec<&[Assumption]> = Vec::new();
     let mut properties: Vec<&str> = Vec::new();
     for result in &report.results {
@@ -117,22 +123,22 @@ pub fn check_table(report: &CheckReport) -> String {
             properties.push(&result.property);
         }
     }
-    let mut table = table();
-    let mut header = vec![Field::new("property")];
-    header.extend(columns.iter().map(|c| column(c)));
-    table.set_header(header);
-    for property in properties {
-        let mut fields = vec![Field::new(words::printable(property))];
-        for set in &columns {
-            let found = report
-                .results
-                .iter()
-                .find(|r| r.property == property && r.assumptions.as_slice() == *set);
-            fields.push(Field::new(found.map_or(String::new(), result_text)));
-        }
-        table.add_row(fields);
-    }
-    format!("{table}\n")
+    let cell = |property: &str, set: &[Assumption]| {
+        let mut results = report.results.iter();
+        let found = results.find(|r| r.property == property && r.assumptions.as_slice() == set);
+        found.map(result_text).unwrap_or_default()
+    };
+    let grid = Grid {
+        header: columns.iter().map(|set| column(set)).collect(),
+        rows: properties
+            .iter()
+            .map(|property| {
+                let fields = columns.iter().map(|set| cell(property, set)).collect();
+                (words::printable(property), fields)
+            })
+            .collect(),
+    };
+    grid.render(width)
 }
 
 fn result_text(result: &CheckResult) -> String {
@@ -148,23 +154,58 @@ fn result_text(result: &CheckResult) -> String {
     text
 }
 
-fn table() -> Table {
-    let mut table = Table::new();
-    // Fixed arrangement: comfy-table would ask the terminal for its width, and
-    // the same report must give the same text everywhere.
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table
-}
-
-fn column(set: &[Assumption]) -> Field {
-    let text = match set {
+fn column(set: &[Assumption]) -> String {
+    match set {
         [] => "no faults".to_string(),
         set => {
             let names: Vec<String> = set.iter().map(words::assumption).collect();
-            names.join("\n")
+            names.join("\n+ ")
         }
-    };
-    Field::new(text).set_alignment(CellAlignment::Left)
+    }
+}
+
+/// A table before it is laid out: a header and rows that begin with a property.
+struct Grid {
+    header: Vec<String>,
+    rows: Vec<(String, Vec<String>)>,
+}
+
+impl Grid {
+    /// One table, or as many as it takes to stay within the width; at least one
+    /// column goes into each.
+    fn render(&self, width: usize) -> String {
+        let mut tables = Vec::new();
+        let mut first = 0;
+        while first < self.header.len() {
+            let mut count = self.header.len() - first;
+            let mut table = self.table(first, count);
+            while count > 1 && widest(&table) > width {
+                count -= 1;
+                table = self.table(first, count);
+            }
+            tables.push(table + "\n");
+            first += count;
+        }
+        tables.join("\n")
+    }
+
+    fn table(&self, first: usize, count: usize) -> String {
+        let mut table = Table::new();
+        // Fixed arrangement: comfy-table would ask the terminal for its width,
+        // and the same report must give the same text everywhere.
+        table
+            .load_style(presets::UTF8_HORIZONTAL_ONLY)
+            .set_content_arrangement(ContentArrangement::Disabled);
+        let columns = first..first + count;
+        let property = "property".to_string();
+        table.set_header(std::iter::once(&property).chain(&self.header[columns.clone()]));
+        for (name, fields) in &self.rows {
+            table.add_row(std::iter::once(name).chain(&fields[columns.clone()]));
+        }
+        table.to_string()
+    }
+}
+
+fn widest(table: &str) -> usize {
+    table.lines().map(UnicodeWidthStr::width).max().unwrap_or(0)
 }

@@ -267,8 +267,19 @@ impl<'a> Teller<'a> {
                 self.with_source(&head, &what, emphasis, &line, &text)
             }
             None => {
-                let what = cut(&what, self.width - INDENT);
-                format!("{head}{}\n", self.paint(emphasis, &what))
+                let room = self.width - INDENT;
+                let lines = match what.width() <= room {
+                    true => vec![what],
+                    false => wrap(&what, room),
+                };
+                let lines: Vec<String> = lines
+                    .iter()
+                    .map(|line| self.paint(emphasis, &cut(line, room)))
+                    .collect();
+                format!(
+                    "{head}{}\n",
+                    lines.join(&format!("\n{}", " ".repeat(INDENT)))
+                )
             }
         }
     }

@@ -53,7 +53,7 @@ impl Browser {
             "--disable-component-update",
             "--disable-sync",
             "--hide-scrollbars",
-            "--window-size=1440,900",
+            "--window-size=1440,1060",
         ];
         let mut args: Vec<String> = args.map(String::from).to_vec();
         args.push(format!(
@@ -125,6 +125,11 @@ impl Browser {
             "/goog/cdp/execute",
             json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}),
         );
+    }
+
+    pub fn resize(&self, width: u32, height: u32) {
+        let rect = json!({"x": 0, "y": 0, "width": width, "height": height});
+        self.post("/window/rect", rect);
     }
 
     pub fn screenshot(&self, file: &Path) {

@@ -244,7 +244,7 @@ pub fn report() -> Report {
     }
     let mut report = Report {
         schema: SCHEMA.into(),
-        tool_version: "0.1.0".into(),
+        tool_version: "0.1.0 (example data, not a run)".into(),
         environment: Environment {
             servers: vec![
                 Server {
@@ -317,7 +317,7 @@ fn fill_in(report: &mut Report) {
         reproduced: 0,
         attempts: 20,
     });
-    let surprise = at(report, "redlock", "mutual-exclusion-validity", 4);
+    let surprise = at(report, "redlock", "mutual-exclusion-belief", 4);
     report.cells[surprise].expected = Some(Verdict::Holds);
     for lock in ["token", "redlock"] {
         let unknown = at(report, lock, "no-orphan", 4);

@@ -114,9 +114,11 @@
     const told = pick('.story span');
     mark('.story span', told, current);
     const li = showLine(step);
-    const pane = $('.text', current);
-    if (told[0]) visible(told[0], pane);
-    if (li) visible(li, pane);
+    // The last line first: if not all of them fit, the first one wins.
+    for (const line of [told.at(-1), told[0]]) {
+      if (line) visible(line, $('.story', current));
+    }
+    if (li) visible(li, $('.text .slot-src', current));
     const row = pick('.lp .s')[0];
     if (row) {
       const at = row.getBoundingClientRect();
