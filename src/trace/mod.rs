@@ -28,6 +28,11 @@ pub const SCHEMA: &str = "lockproof.trace/1";
 /// The clock, in ms since 1970, at which every trace's tick 0 stands.
 pub const EPOCH_MS: i64 = 1_700_000_000_000;
 
+/// The name that a client gives itself (`lock.owner`), on both sides.
+pub fn owner_name(client: u8) -> String {
+    format!("client-{}", char::from(b'A'.wrapping_add(client)))
+}
+
 /// One run of a lock, step by step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -146,6 +151,8 @@ pub enum Event {
         thread: u8,
         timed_out: bool,
     },
+    /// A thread's random draw, `random(n)`, gives this value (from 1).
+    Choose { client: u8, thread: u8, value: u8 },
     /// Consequence of the step before: the client sends a command.
     Send {
         client: u8,
