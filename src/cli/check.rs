@@ -8,7 +8,8 @@ use clap::ValueEnum;
 
 use crate::check::{CheckReport, CheckResult, Checker, ExploreOptions, Verdict};
 use crate::report::terminal;
-use crate::trace::{self, Trace, story};
+use crate::trace::{self, Story, Trace};
+use crate::world::catalogue::Property;
 
 use super::plan::{self, LockArgs};
 use super::screen::{self, Screen};
@@ -122,8 +123,14 @@ fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
     }
     if let Some((trace, path)) = first {
         let replay = format!("lockproof replay {}", path.display());
-        let options = story::Options { colour: true, ..story::Options::default() };
-        anstream::println!("{}", story::tell(trace, &replay, options));
+        let meaning = trace.property.as_deref().and_then(Property::parse);
+        let options = Story {
+            colour: true,
+            meaning: meaning.map(|property| property.info().meaning),
+            replay: Some(&replay),
+            ..Story::default()
+        };
+        anstream::println!("{}", trace::story(trace, &options));
         anstream::println!("Every trace is in {}.", args.traces.display());
     }
     Ok(())
@@ -135,10 +142,10 @@ pub fn write_trace(folder: &Path, trace: &Trace, itf: bool) -> Result<PathBuf, F
         .with_context(|| format!("failed to create the folder {}", folder.display()))
         .map_err(Failure::internal)?;
     let path = folder.join(format!("{}.json", trace_name(trace)));
-    trace::write(trace, &path).map_err(Failure::internal)?;
+    trace::write(&path, trace).map_err(Failure::internal)?;
     if itf {
         let path = path.with_extension("itf.json");
-        trace::itf::write(trace, &path).map_err(Failure::internal)?;
+        trace::write_itf(&path, trace).map_err(Failure::internal)?;
     }
     Ok(path)
 }

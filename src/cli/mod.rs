@@ -9,6 +9,7 @@ mod doctor;
 mod explore;
 mod list;
 mod plan;
+mod real;
 mod replay;
 mod report;
 mod run;
@@ -52,6 +53,12 @@ impl Failure {
     /// lockproof or the machine is at fault.
     pub fn internal(error: impl Into<anyhow::Error>) -> Failure {
         Failure { exit: Exit::Internal, error: error.into() }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#}", self.error)
     }
 }
 
@@ -120,7 +127,7 @@ pub fn main() -> ExitCode {
     match ended {
         Ok(exit) => code(exit),
         Err(failure) => {
-            anstream::eprintln!("error: {:#}", failure.error);
+            anstream::eprintln!("error: {failure}");
             code(failure.exit)
         }
     }
