@@ -42,10 +42,13 @@ pub enum BaselineError {
 /// What names a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
+    /// The lock's name.
     pub lock: String,
+    /// Sizes of the check.
     pub sizes: Sizes,
     /// As (name, budget, size): a form that can be ordered.
     pub assumptions: Vec<(String, u8, u8)>,
+    /// Catalogue id of the property.
     pub property: String,
 }
 

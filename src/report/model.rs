@@ -283,9 +283,13 @@ impl Report {
 /// Numbers for a summary; each counts cells except `states`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
+    /// All cells.
     pub cells: usize,
+    /// Cells that hold.
     pub holds: usize,
+    /// Cells that are violated.
     pub violated: usize,
+    /// Cells without an answer.
     pub unknown: usize,
     /// Cells whose verdict is not the expected one.
     pub unexpected: usize,

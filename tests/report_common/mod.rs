@@ -194,10 +194,15 @@ fn counterexample(id: &str, trace: &str, replay: Replay) -> Counterexample {
     }
 }
 
-/// Three locks, four properties, five assumption sets; four counterexamples, one
-/// of which diverged.
-pub fn report() -> Report {
-    use Verdict::{Holds, Unknown, Violated};
+/// Verdicts of each lock: a line a property, in it H, V or ? for each of the
+/// assumption sets.
+const VERDICTS: [(&str, [&str; 4]); 3] = [
+    ("setnx-expire", ["HVVHV", "HVVHV", "HVVVV", "HHHVV"]),
+    ("token", ["HVVHV", "HHHHV", "HHHHH", "HHHV?"]),
+    ("redlock", ["HVVHV", "HHHHV", "HHHHH", "HHHV?"]),
+];
+
+fn cells() -> Vec<Cell> {
     let sets = [
         vec![],
         vec![fault("overrun", 0)],
@@ -205,59 +210,43 @@ pub fn report() -> Report {
         vec![fault("delay", 2), fault("loss", 0)],
         vec![fault("loss", 0), fault("node-restart", 0)],
     ];
-    let table: [(&str, [[Verdict; 5]; 4]); 3] = [
-        (
-            "setnx-expire",
-            [
-                [Holds, Violated, Violated, Holds, Violated],
-                [Holds, Violated, Violated, Holds, Violated],
-                [Holds, Violated, Violated, Violated, Violated],
-                [Holds, Holds, Holds, Violated, Violated],
-            ],
-        ),
-        (
-            "token",
-            [
-                [Holds, Violated, Violated, Holds, Violated],
-                [Holds, Holds, Holds, Holds, Violated],
-                [Holds, Holds, Holds, Holds, Holds],
-                [Holds, Holds, Holds, Violated, Unknown],
-            ],
-        ),
-        (
-            "redlock",
-            [
-                [Holds, Violated, Violated, Holds, Violated],
-                [Holds, Holds, Holds, Holds, Violated],
-                [Holds, Holds, Holds, Holds, Holds],
-                [Holds, Holds, Holds, Violated, Unknown],
-            ],
-        ),
-    ];
     let mut cells = Vec::new();
-    for (lock, rows) in &table {
+    for (lock, rows) in &VERDICTS {
         for (row, (property, _)) in rows.iter().zip(PROPERTIES) {
-            for (set, verdict) in sets.iter().zip(row) {
-                cells.push(cell(lock, property, set, *verdict));
+            for (set, letter) in sets.iter().zip(row.chars()) {
+                let verdict = match letter {
+                    'H' => Verdict::Holds,
+                    'V' => Verdict::Violated,
+                    _ => Verdict::Unknown,
+                };
+                cells.push(cell(lock, property, set, verdict));
             }
         }
     }
+    cells
+}
+
+fn environment() -> Environment {
+    let server = |name: &str, version: &str| Server {
+        name: name.into(),
+        version: version.into(),
+    };
+    Environment {
+        servers: vec![
+            server("redis-server", "7.0.15"),
+            server("valkey-server", "9.1.2"),
+        ],
+        proxy: Some("embedded".into()),
+    }
+}
+
+/// Three locks, four properties, five assumption sets; four counterexamples, one
+/// of which diverged. The figures are made up, and the version says so.
+pub fn report() -> Report {
     let mut report = Report {
         schema: SCHEMA.into(),
         tool_version: "0.1.0 (example data, not a run)".into(),
-        environment: Environment {
-            servers: vec![
-                Server {
-                    name: "redis-server".into(),
-                    version: "7.0.15".into(),
-                },
-                Server {
-                    name: "valkey-server".into(),
-                    version: "9.1.2".into(),
-                },
-            ],
-            proxy: Some("embedded".into()),
-        },
+        environment: environment(),
         seed: 42,
         command: "lockproof report --config reports/matrix.toml".into(),
         config: "seed = 42\nlocks = [\"setnx-expire\", \"token\", \"redlock\"]\n".into(),
@@ -268,7 +257,7 @@ pub fn report() -> Report {
             lock("token", TOKEN, Some(RELEASE)),
             lock("redlock", REDLOCK, None),
         ],
-        cells,
+        cells: cells(),
         counterexamples: vec![
             counterexample(
                 "setnx-expire-01",
