@@ -79,7 +79,11 @@ pub enum ConfigError {
     #[error("failed to read the run file: its schema is `{found}`, this version reads `{SCHEMA}`")]
     Schema { found: String },
     #[error("failed to read the run file: there is no {what} `{name}`; there are {known}")]
-    Unknown { what: &'static str, name: String, known: String },
+    Unknown {
+        what: &'static str,
+        name: String,
+        known: String,
+    },
     #[error("failed to read the run file: {0}")]
     Range(String),
 }
@@ -92,7 +96,9 @@ impl Config {
     pub fn parse(text: &str) -> Result<Config, ConfigError> {
         let config: Config = toml::from_str(text)?;
         if config.schema != SCHEMA {
-            return Err(ConfigError::Schema { found: config.schema });
+            return Err(ConfigError::Schema {
+                found: config.schema,
+            });
         }
         if config.replays == 0 {
             return Err(ConfigError::Range("`replays` must be at least 1".into()));
@@ -114,8 +120,10 @@ impl Group {
         self.assumptions
             .iter()
             .map(|names| {
-                let mut set =
-                    names.iter().map(|name| self.switch(name)).collect::<Result<Vec<_>, _>>()?;
+                let mut set = names
+                    .iter()
+                    .map(|name| self.switch(name))
+                    .collect::<Result<Vec<_>, _>>()?;
                 set.sort();
                 Ok(set)
             })
@@ -128,14 +136,25 @@ impl Group {
             name: name.into(),
             known: FAULTS.map(|info| info.id).join(", "),
         })?;
-        let budget = self.budget.get(name).copied().unwrap_or(fault.info().budget);
-        let size =
-            self.size.get(name).copied().unwrap_or_else(|| fault.default_size(self.ttl_ticks));
+        let budget = self
+            .budget
+            .get(name)
+            .copied()
+            .unwrap_or(fault.info().budget);
+        let size = self
+            .size
+            .get(name)
+            .copied()
+            .unwrap_or_else(|| fault.default_size(self.ttl_ticks));
         if !(1..=7).contains(&budget) || size > 20 {
             let text = format!("{name}: a budget is 1 to 7, a size at most 20");
             return Err(ConfigError::Range(text));
         }
-        Ok(Switch { fault, budget, size })
+        Ok(Switch {
+            fault,
+            budget,
+            size,
+        })
     }
 
     /// The properties to answer for.
@@ -175,7 +194,10 @@ mod tests {
     fn an_unknown_assumption_is_named_with_what_there_is() {
         let text = DEFAULT.replacen("client-crash", "client-crush", 1);
         let error = Config::parse(&text).unwrap_err().to_string();
-        assert!(error.contains("client-crush") && error.contains("client-pause"), "{error}");
+        assert!(
+            error.contains("client-crush") && error.contains("client-pause"),
+            "{error}"
+        );
     }
 
     #[test]

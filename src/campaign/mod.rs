@@ -10,10 +10,14 @@ pub mod config;
 
 use std::collections::BTreeMap;
 
-use crate::check::{CheckError, CheckOptions, CheckResult, Checker, ExploreOptions, Observer, Sizes, Verdict};
+use crate::check::{
+    CheckError, CheckOptions, CheckResult, Checker, ExploreOptions, Observer, Sizes, Verdict,
+};
 use crate::lock::LockFile;
 use crate::replay::gate::{GatePool, ReplayVerdict};
-use crate::report::{self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks};
+use crate::report::model::{
+    self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
+};
 use crate::trace::Trace;
 use crate::world::catalogue::{FAULTS, PROPERTIES, Switch};
 use crate::world::concrete;
@@ -64,7 +68,14 @@ impl<'s> Campaign<'s> {
         explore: ExploreOptions,
         report: Report,
     ) -> Campaign<'s> {
-        Campaign { config, stage, runtime, pool, explore, report }
+        Campaign {
+            config,
+            stage,
+            runtime,
+            pool,
+            explore,
+            report,
+        }
     }
 
     /// Does the whole run.
@@ -73,10 +84,14 @@ impl<'s> Campaign<'s> {
     /// If a lock cannot be checked or the harness breaks; a violation or a
     /// divergence is no error but a cell of the report.
     pub fn run(mut self) -> Result<Report, CampaignError> {
-        self.report.properties =
-            PROPERTIES.iter().map(|info| (info.id.into(), info.meaning.into())).collect();
-        self.report.assumptions =
-            FAULTS.iter().map(|info| (info.id.into(), info.meaning.into())).collect();
+        self.report.properties = PROPERTIES
+            .iter()
+            .map(|info| (info.id.into(), info.meaning.into()))
+            .collect();
+        self.report.assumptions = FAULTS
+            .iter()
+            .map(|info| (info.id.into(), info.meaning.into()))
+            .collect();
         for group in self.config.group.clone() {
             for name in &group.locks {
                 self.lock(&group, name)?;
@@ -103,7 +118,11 @@ impl<'s> Campaign<'s> {
                 states_max: Some(self.config.states_max),
                 ..self.explore.clone()
             },
-            guard: Effort { seed: self.config.seed, words: 20, length: 2000 },
+            guard: Effort {
+                seed: self.config.seed,
+                words: 20,
+                length: 2000,
+            },
         };
         let mut checker = Checker::new(&file, options)?;
         for set in group.sets()? {
@@ -142,7 +161,11 @@ impl<'s> Campaign<'s> {
         let first = self.config.seed;
         let seeds = first..first + u64::from(self.config.walks);
         let traces = checker.walks(set, seeds, self.config.walk_moves)?;
-        let mut walks = Walks { count: 0, steps: 0, diverged: 0 };
+        let mut walks = Walks {
+            count: 0,
+            steps: 0,
+            diverged: 0,
+        };
         for trace in &traces {
             walks.count += 1;
             walks.steps += trace.steps.len() as u64;
@@ -181,7 +204,7 @@ impl<'s> Campaign<'s> {
             lock: file.name.clone(),
             property: result.property.clone(),
             assumptions: result.assumptions.clone(),
-            sizes: report::Sizes {
+            sizes: model::Sizes {
                 clients: sizes.clients,
                 nodes: sizes.nodes,
                 ttl_ticks: u32::from(sizes.ttl_ticks),
@@ -206,7 +229,10 @@ impl<'s> Campaign<'s> {
         trace: &Trace,
         file: &LockFile,
     ) -> Result<(Replays, Option<Replay>), CampaignError> {
-        let mut count = Replays { reproduced: 0, attempts: 0 };
+        let mut count = Replays {
+            reproduced: 0,
+            attempts: 0,
+        };
         let mut last = None;
         for _ in 0..self.config.replays {
             let replay = self.replay(trace, file)?;
@@ -227,9 +253,17 @@ impl<'s> Campaign<'s> {
             let report = self.runtime.block_on(self.pool.replay(trace, &file.path));
             match report.verdict {
                 ReplayVerdict::Reproduced => return Ok(Some(Replay::Reproduced)),
-                ReplayVerdict::Diverged { step, expected, actual } => {
+                ReplayVerdict::Diverged {
+                    step,
+                    expected,
+                    actual,
+                } => {
                     let step = step + 1;
-                    return Ok(Some(Replay::Diverged { step, model: expected, real: actual }));
+                    return Ok(Some(Replay::Diverged {
+                        step,
+                        model: expected,
+                        real: actual,
+                    }));
                 }
                 ReplayVerdict::NotReplayable { reason } => {
                     return Ok(Some(Replay::NotReplayable { reason }));
@@ -243,17 +277,25 @@ impl<'s> Campaign<'s> {
 
     fn keep(&mut self, id: String, trace: Trace, replay: Option<Replay>) {
         let replay_command = Some(format!("lockproof replay {}", self.stage.trace_path(&id)));
-        self.report.counterexamples.push(Counterexample { id, trace, replay, replay_command });
+        self.report.counterexamples.push(Counterexample {
+            id,
+            trace,
+            replay,
+            replay_command,
+        });
     }
 }
 
 fn lock_text(file: &LockFile) -> LockText {
     let reference = concrete::reference(file);
-    let own = SourceFile { path: file.path.clone(), text: file.text.to_string() };
-    let scripts = file
-        .scripts
-        .iter()
-        .map(|(name, text)| SourceFile { path: format!("lua/{name}.lua"), text: text.clone() });
+    let own = SourceFile {
+        path: file.path.clone(),
+        text: file.text.to_string(),
+    };
+    let scripts = file.scripts.iter().map(|(name, text)| SourceFile {
+        path: format!("lua/{name}.lua"),
+        text: text.clone(),
+    });
     LockText {
         name: reference.name,
         path: reference.path,
@@ -264,24 +306,42 @@ fn lock_text(file: &LockFile) -> LockText {
 
 fn title(file: &LockFile, sizes: &Sizes, set: &[Switch]) -> String {
     let names: Vec<&str> = set.iter().map(|switch| switch.fault.info().id).collect();
-    let names = if names.is_empty() { "no faults".into() } else { names.join(" + ") };
-    let nodes = if sizes.nodes > 1 { format!(" on {}", sizes.nodes) } else { String::new() };
+    let names = if names.is_empty() {
+        "no faults".into()
+    } else {
+        names.join(" + ")
+    };
+    let nodes = if sizes.nodes > 1 {
+        format!(" on {}", sizes.nodes)
+    } else {
+        String::new()
+    };
     format!("{}{nodes}, {names}", file.name)
 }
 
 /// The command line that repeats a cell.
 fn command(file: &LockFile, sizes: &Sizes, set: &[Switch], property: &str) -> String {
     let names: Vec<&str> = set.iter().map(|switch| switch.fault.info().id).collect();
-    let names = if names.is_empty() { "none".to_owned() } else { names.join(",") };
+    let names = if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(",")
+    };
     let mut command = format!("lockproof check {} --assume {names}", file.path);
     let mut extra: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for switch in set {
         let info = switch.fault.info();
         if switch.budget != info.budget {
-            extra.entry("--budget").or_default().push(format!("{}={}", info.id, switch.budget));
+            extra
+                .entry("--budget")
+                .or_default()
+                .push(format!("{}={}", info.id, switch.budget));
         }
         if switch.size != switch.fault.default_size(sizes.ttl_ticks) {
-            extra.entry("--size").or_default().push(format!("{}={}", info.id, switch.size));
+            extra
+                .entry("--size")
+                .or_default()
+                .push(format!("{}={}", info.id, switch.size));
         }
     }
     for (option, values) in extra {

@@ -24,7 +24,7 @@ use crate::world::walk::random_walk;
 use crate::world::{Action, Plan, SLOTS, World, WorldConfig, WorldError};
 
 use super::{
-    CheckReport, CheckResult, ExploreOptions, Exploration, Path, Progress, SCHEMA, StopReason,
+    CheckReport, CheckResult, Exploration, ExploreOptions, Path, Progress, SCHEMA, StopReason,
     Verdict, explore,
 };
 
@@ -122,7 +122,11 @@ impl<'f> Checker<'f> {
     /// If the sizes make no sense for this file.
     pub fn new(file: &'f LockFile, options: CheckOptions) -> Result<Checker<'f>, CheckError> {
         validate(file, &options.sizes)?;
-        Ok(Checker { file, options, tables: FxHashMap::default() })
+        Ok(Checker {
+            file,
+            options,
+            tables: FxHashMap::default(),
+        })
     }
 
     /// Checks every set and puts the answers together.
@@ -219,10 +223,16 @@ impl<'f> Checker<'f> {
         let present = crate::world::symbols::PRESENT;
         let mut program = Program::start(self.file, &config, own, present)?;
         let mut scripts = ScriptEngine::new()?;
-        let closure = Closure::build(&mut program, &mut scripts, needs)
-            .map_err(|source| CheckError::Closure { file: file.clone(), source })?;
-        let tables = Tables::build(closure)
-            .map_err(|source| CheckError::Closure { file: file.clone(), source })?;
+        let closure = Closure::build(&mut program, &mut scripts, needs).map_err(|source| {
+            CheckError::Closure {
+                file: file.clone(),
+                source,
+            }
+        })?;
+        let tables = Tables::build(closure).map_err(|source| CheckError::Closure {
+            file: file.clone(),
+            source,
+        })?;
         config.horizon_ms *= HORIZON_FACTOR;
         let mut program = Program::start(self.file, &config, own, present)?;
         guard::walk(&mut program, &tables, self.options.guard)
@@ -249,9 +259,15 @@ impl<'f> Checker<'f> {
         let on = |fault: Fault| find(set, fault).is_some();
         let drift = find(set, Fault::ClientDrift).map_or(0, |switch| switch.budget);
         let skew = size(Fault::ClientSkew);
-        let stretch = size(Fault::ClientPause).max(size(Fault::Delay)).max(size(Fault::NodePause));
+        let stretch = size(Fault::ClientPause)
+            .max(size(Fault::Delay))
+            .max(size(Fault::NodePause));
         let horizon = sizes.ttl_ticks + stretch + 2 * skew + drift + size(Fault::ClockJump) + 3;
-        let restarts = [Fault::RestartNone, Fault::RestartEverysec, Fault::RestartAlways];
+        let restarts = [
+            Fault::RestartNone,
+            Fault::RestartEverysec,
+            Fault::RestartAlways,
+        ];
         let lingering = [Fault::ClientPause, Fault::Delay, Fault::NodePause];
         Needs {
             clients: sizes.clients,
@@ -318,7 +334,12 @@ impl<'f> Checker<'f> {
     fn applicable(&self) -> Vec<Property> {
         let asked = |property: &Property| self.options.properties.contains(property);
         let fits = |property: &Property| *property != Property::Reentrancy || self.file.reentrant;
-        PROPERTIES.iter().map(|info| info.property).filter(asked).filter(fits).collect()
+        PROPERTIES
+            .iter()
+            .map(|info| info.property)
+            .filter(asked)
+            .filter(fits)
+            .collect()
     }
 
     fn answer<const W: usize>(
@@ -331,9 +352,14 @@ impl<'f> Checker<'f> {
     ) -> Result<CheckResult, CheckError> {
         let path = match property {
             Property::DeadlockFreedom => found.deadlock.as_ref(),
-            _ => found.violations.get(property as usize).and_then(Option::as_ref),
+            _ => found
+                .violations
+                .get(property as usize)
+                .and_then(Option::as_ref),
         };
-        let trace = path.map(|path| self.trace(world, set, path, property)).transpose()?;
+        let trace = path
+            .map(|path| self.trace(world, set, path, property))
+            .transpose()?;
         let (verdict, reason) = if trace.is_some() {
             (Verdict::Violated, None)
         } else if found.complete && found.overflow == 0 {
@@ -393,9 +419,15 @@ impl<'f> Checker<'f> {
         seed: Option<u64>,
     ) -> Result<Trace, CheckError> {
         let config = self.config(world.tables.needs.horizon_ms);
-        let heading =
-            Heading { property, seed, setup: self.setup(set), assumptions: assumptions(set) };
-        Ok(concrete::concretise(world, self.file, &config, moves, heading)?)
+        let heading = Heading {
+            property,
+            seed,
+            setup: self.setup(set),
+            assumptions: assumptions(set),
+        };
+        Ok(concrete::concretise(
+            world, self.file, &config, moves, heading,
+        )?)
     }
 }
 
@@ -415,7 +447,11 @@ fn skews(size: i8, drift: i8) -> Vec<i8> {
     if drift > 0 {
         return (-(size + drift)..=size + drift).collect();
     }
-    if size > 0 { vec![-size, 0, size] } else { vec![0] }
+    if size > 0 {
+        vec![-size, 0, size]
+    } else {
+        vec![0]
+    }
 }
 
 /// A set of switches in the words of the trace format.
@@ -437,10 +473,20 @@ fn validate(file: &LockFile, sizes: &Sizes) -> Result<(), CheckError> {
         let text = format!("{what} is {value}; it must be from {least} to {most}");
         Err(CheckError::Sizes(text))
     };
-    range("the number of clients", sizes.clients.into(), 1, crate::world::CLIENTS_MAX as i64)?;
+    range(
+        "the number of clients",
+        sizes.clients.into(),
+        1,
+        crate::world::CLIENTS_MAX as i64,
+    )?;
     let nodes = file.nodes;
     let what = format!("the number of nodes for {}", file.name);
-    range(&what, sizes.nodes.into(), nodes.min.into(), nodes.max.into())?;
+    range(
+        &what,
+        sizes.nodes.into(),
+        nodes.min.into(),
+        nodes.max.into(),
+    )?;
     range("the TTL in ticks", sizes.ttl_ticks.into(), 1, 30)?;
     range("the tick in ms", sizes.tick_ms, 10, 3_600_000)?;
     range("the time-out in ticks", sizes.timeout_ticks.into(), 1, 30)

@@ -23,7 +23,9 @@ pub enum Format {
 }
 
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Without --assume or --all, each fault switch is tried alone, and none.\n\nExamples:\n  lockproof check redlock --nodes 5 --assume node-restart-none\n  lockproof check my-lock.lua --property mutual-exclusion-validity --format json")]
+#[command(
+    after_help = "Without --assume or --all, each fault switch is tried alone, and none.\n\nExamples:\n  lockproof check redlock --nodes 5 --assume node-restart-none\n  lockproof check my-lock.lua --property mutual-exclusion-validity --format json"
+)]
 pub struct Args {
     #[command(flatten)]
     lock: LockArgs,
@@ -117,7 +119,11 @@ fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
         }
     }
     let mut first = None;
-    for trace in report.results.iter().filter_map(|result| result.trace.as_ref()) {
+    for trace in report
+        .results
+        .iter()
+        .filter_map(|result| result.trace.as_ref())
+    {
         let path = write_trace(&args.traces, trace, args.itf)?;
         first.get_or_insert((trace, path));
     }
@@ -157,7 +163,15 @@ pub fn trace_name(trace: &Trace) -> String {
         (None, Some(seed)) => format!("walk-{seed}"),
         (None, None) => "run".into(),
     };
-    let set: Vec<&str> = trace.assumptions.iter().map(|one| one.name.as_str()).collect();
-    let set = if set.is_empty() { "none".into() } else { set.join("+") };
+    let set: Vec<&str> = trace
+        .assumptions
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    let set = if set.is_empty() {
+        "none".into()
+    } else {
+        set.join("+")
+    };
     format!("{}.{what}.{set}", trace.lock.name)
 }

@@ -25,11 +25,15 @@ pub fn run(args: Args) -> Ended {
 /// Prints the man page.
 pub fn man() -> Ended {
     let mut text = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut text).map_err(Failure::internal)?;
+    clap_mangen::Man::new(Cli::command())
+        .render(&mut text)
+        .map_err(Failure::internal)?;
     print(&text)
 }
 
 fn print(text: &[u8]) -> Ended {
-    std::io::stdout().write_all(text).map_err(Failure::internal)?;
+    std::io::stdout()
+        .write_all(text)
+        .map_err(Failure::internal)?;
     Ok(Exit::Fine)
 }

@@ -16,7 +16,9 @@ use super::plan::{LockArgs, LockPlan};
 use super::{Ended, Failure};
 
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Explores one assumption set: that of --assume or --all, or no faults at all.")]
+#[command(
+    after_help = "Explores one assumption set: that of --assume or --all, or no faults at all."
+)]
 pub struct Args {
     #[command(flatten)]
     lock: LockArgs,
@@ -56,7 +58,9 @@ fn serve<const W: usize>(
             .and_then(|checker| checker.concretise(&drawn, &set, &path.steps, None, None));
         match trace {
             Ok(trace) => diagram::svg(&trace),
-            Err(error) => format!("<svg xmlns=\"http://www.w3.org/2000/svg\"><text y=\"20\">{error}</text></svg>"),
+            Err(error) => format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\"><text y=\"20\">{error}</text></svg>"
+            ),
         }
     };
     match serve_explorer(world, address, Box::new(svg)) {

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use comfy_table::Table;
-use comfy_table::presets::NOTHING;
+use comfy_table::presets;
 
 use crate::lock::{LockFile, builtin_names};
 use crate::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
@@ -34,14 +34,17 @@ pub fn run(args: Args) -> Ended {
         section("Properties", properties());
     }
     if wants(What::Assumptions) {
-        section("Assumptions (fault switches; a budget says how often, a size how long)", faults());
+        section(
+            "Assumptions (fault switches; a budget says how often, a size how long)",
+            faults(),
+        );
     }
     Ok(Exit::Fine)
 }
 
 fn section(title: &str, rows: Vec<[String; 2]>) {
     let mut table = Table::new();
-    table.load_preset(NOTHING);
+    table.load_style(presets::NOTHING);
     for row in rows {
         table.add_row(row);
     }
@@ -59,7 +62,10 @@ fn locks() -> Result<Vec<[String; 2]>, Failure> {
 }
 
 fn properties() -> Vec<[String; 2]> {
-    PROPERTIES.iter().map(|info| [info.id.to_owned(), info.meaning.to_owned()]).collect()
+    PROPERTIES
+        .iter()
+        .map(|info| [info.id.to_owned(), info.meaning.to_owned()])
+        .collect()
 }
 
 fn faults() -> Vec<[String; 2]> {

@@ -47,12 +47,18 @@ pub struct Failure {
 impl Failure {
     /// The user's input is at fault.
     pub fn usage(error: impl Into<anyhow::Error>) -> Failure {
-        Failure { exit: Exit::Usage, error: error.into() }
+        Failure {
+            exit: Exit::Usage,
+            error: error.into(),
+        }
     }
 
     /// lockproof or the machine is at fault.
     pub fn internal(error: impl Into<anyhow::Error>) -> Failure {
-        Failure { exit: Exit::Internal, error: error.into() }
+        Failure {
+            exit: Exit::Internal,
+            error: error.into(),
+        }
     }
 }
 
@@ -68,7 +74,9 @@ pub type Ended = Result<Exit, Failure>;
 /// Proves or breaks distributed locks built on Redis.
 #[derive(Parser, Debug)]
 #[command(name = "lockproof", version, about, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 all as expected, 1 a violation, 2 unknown, 3 nothing ran, 64 usage, 70 internal.\n\nExamples:\n  lockproof check token\n  lockproof check my-lock.lua --assume client-pause,loss\n  lockproof run")]
+#[command(
+    after_help = "Exit codes: 0 all as expected, 1 a violation, 2 unknown, 3 nothing ran, 64 usage, 70 internal.\n\nExamples:\n  lockproof check token\n  lockproof check my-lock.lua --assume client-pause,loss\n  lockproof run"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -108,7 +116,11 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // A closed pipe is no reason to complain while printing help.
             let _ = error.print();
-            return code(if error.use_stderr() { Exit::Usage } else { Exit::Fine });
+            return code(if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Fine
+            });
         }
     };
     let ended = match cli.command {

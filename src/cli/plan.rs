@@ -89,13 +89,21 @@ impl LockArgs {
         } else {
             vec![self.switches(parse_faults(&self.assume)?.into_iter())?]
         };
-        Ok(LockPlan { file, sizes, sets, seed: self.seed })
+        Ok(LockPlan {
+            file,
+            sizes,
+            sets,
+            seed: self.seed,
+        })
     }
 
     fn switches(&self, faults: impl Iterator<Item = Fault>) -> anyhow::Result<Vec<Switch>> {
         let budgets = numbers("--budget", &self.budget, 1..=7)?;
         let sizes = numbers("--size", &self.size, 1..=20)?;
-        for fault in sizes.keys().filter(|fault| fault.info().unit == SizeUnit::None) {
+        for fault in sizes
+            .keys()
+            .filter(|fault| fault.info().unit == SizeUnit::None)
+        {
             bail!("{} has no size; drop it from --size", fault.info().id);
         }
         Ok(faults
@@ -116,7 +124,11 @@ impl LockArgs {
             let (name, value) = pair("--param", text)?;
             if !file.params.contains_key(name) {
                 let known: Vec<&str> = file.params.keys().map(String::as_str).collect();
-                bail!("{} declares no parameter `{name}`{}", file.name, nearest(name, &known));
+                bail!(
+                    "{} declares no parameter `{name}`{}",
+                    file.name,
+                    nearest(name, &known)
+                );
             }
             let value = value
                 .parse()
@@ -142,7 +154,11 @@ impl LockPlan {
 /// The guard's effort in every check: enough to catch each planted wrong merge
 /// of the tests, and a fraction of a second.
 pub fn guard_effort(seed: u64) -> Effort {
-    Effort { seed, words: 20, length: 2000 }
+    Effort {
+        seed,
+        words: 20,
+        length: 2000,
+    }
 }
 
 /// A lock file by path, or a built-in lock by name.
@@ -171,7 +187,10 @@ pub fn properties(ids: &[String]) -> Result<Vec<Property>, Failure> {
     ids.iter()
         .map(|id| {
             Property::parse(id).ok_or_else(|| {
-                Failure::usage(anyhow!("there is no property `{id}`{}", nearest(id, &known)))
+                Failure::usage(anyhow!(
+                    "there is no property `{id}`{}",
+                    nearest(id, &known)
+                ))
             })
         })
         .collect()
@@ -180,7 +199,11 @@ pub fn properties(ids: &[String]) -> Result<Vec<Property>, Failure> {
 /// The fault switches with these ids, in catalogue order, each once.
 pub fn parse_faults(ids: &[String]) -> anyhow::Result<Vec<Fault>> {
     let mut faults = Vec::new();
-    for id in ids.iter().map(|id| id.trim()).filter(|id| !id.is_empty() && *id != "none") {
+    for id in ids
+        .iter()
+        .map(|id| id.trim())
+        .filter(|id| !id.is_empty() && *id != "none")
+    {
         faults.push(parse_fault(id)?);
     }
     faults.sort();
@@ -216,7 +239,8 @@ fn numbers(
 }
 
 fn pair<'a>(option: &str, text: &'a str) -> anyhow::Result<(&'a str, &'a str)> {
-    text.split_once('=').ok_or_else(|| anyhow!("{option} {text}: write it as NAME=NUMBER"))
+    text.split_once('=')
+        .ok_or_else(|| anyhow!("{option} {text}: write it as NAME=NUMBER"))
 }
 
 /// "; did you mean ..?" or the list of what there is.
@@ -239,7 +263,10 @@ mod tests {
     #[test]
     fn a_misspelt_assumption_is_told_its_nearest_name() {
         let error = parse_faults(&["client-paus".into()]).unwrap_err();
-        assert!(error.to_string().contains("did you mean `client-pause`?"), "{error}");
+        assert!(
+            error.to_string().contains("did you mean `client-pause`?"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -251,6 +278,9 @@ mod tests {
     #[test]
     fn assumption_sets_are_in_catalogue_order_without_repeats() {
         let names = ["loss", "client-crash", "loss"].map(String::from);
-        assert_eq!(parse_faults(&names).unwrap(), [Fault::ClientCrash, Fault::Loss]);
+        assert_eq!(
+            parse_faults(&names).unwrap(),
+            [Fault::ClientCrash, Fault::Loss]
+        );
     }
 }

@@ -67,6 +67,11 @@ impl RealArgs {
             .enable_all()
             .build()
             .map_err(|error| Failure::internal(anyhow!("failed to start tokio: {error}")))?;
-        Ok(Real { server, runtime, pool: GatePool::new(options), proxy })
+        Ok(Real {
+            server,
+            runtime,
+            pool: GatePool::new(options),
+            proxy,
+        })
     }
 }

@@ -13,7 +13,9 @@ use super::real::RealArgs;
 use super::{Ended, Exit, Failure};
 
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Exit codes: 0 reproduced every time, 1 diverged, 2 not replayable, 64 a bad trace, 70 the harness broke.")]
+#[command(
+    after_help = "Exit codes: 0 reproduced every time, 1 diverged, 2 not replayable, 64 a bad trace, 70 the harness broke."
+)]
 pub struct Args {
     /// The trace, as `check` writes it
     trace: PathBuf,
@@ -51,7 +53,11 @@ pub fn run(args: Args) -> Ended {
             Format::Text => print_text(&report, run, args.runs, trace.steps.len()),
         }
         let exit = exit_of(&report.verdict);
-        worst = if worst == Exit::Nothing { exit } else { worst.max(exit) };
+        worst = if worst == Exit::Nothing {
+            exit
+        } else {
+            worst.max(exit)
+        };
     }
     Ok(worst)
 }
@@ -72,7 +78,11 @@ fn print_json(report: &ReplayReport) -> Result<(), Failure> {
 }
 
 fn print_text(report: &ReplayReport, run: u32, runs: u32, steps: usize) {
-    let count = if runs > 1 { format!("run {run} of {runs}: ") } else { String::new() };
+    let count = if runs > 1 {
+        format!("run {run} of {runs}: ")
+    } else {
+        String::new()
+    };
     anstream::println!(
         "{count}{} ({} of {steps} steps, {:.0} ms after {:.0} ms of setting up)",
         report.verdict,

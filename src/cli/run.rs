@@ -9,7 +9,8 @@ use crate::campaign::{Campaign, CampaignError, Stage};
 use crate::check::{ExploreOptions, Observer, Progress};
 use crate::lock::LockFile;
 use crate::report::baseline::Baseline;
-use crate::report::{self, Environment, Report, Server, terminal};
+use crate::report::model::{Environment, Replay, Report, SCHEMA, Server};
+use crate::report::{self, terminal};
 use crate::trace::{self, Assumption};
 
 use super::real::RealArgs;
@@ -20,7 +21,9 @@ use super::{Ended, Exit, Failure, plan};
 const BASELINE: &str = "reports/baseline.toml";
 
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Without a file it runs the built-in matrix: six locks under single faults.\n\nExamples:\n  lockproof run\n  lockproof run --baseline\n  lockproof run my-matrix.toml --out my-report")]
+#[command(
+    after_help = "Without a file it runs the built-in matrix: six locks under single faults.\n\nExamples:\n  lockproof run\n  lockproof run --baseline\n  lockproof run my-matrix.toml --out my-report"
+)]
 pub struct Args {
     /// What to cover
     file: Option<PathBuf>,
@@ -51,8 +54,14 @@ pub fn run(args: Args) -> Ended {
     };
     let real = args.real.find()?;
     let heading = heading(&args, &config, &text, &real);
-    let stage = Terminal { screen: Screen::new(false), out: args.out.clone() };
-    let explore = ExploreOptions { should_stop: screen::stop_after(None), ..Default::default() };
+    let stage = Terminal {
+        screen: Screen::new(false),
+        out: args.out.clone(),
+    };
+    let explore = ExploreOptions {
+        should_stop: screen::stop_after(None),
+        ..Default::default()
+    };
     let campaign = Campaign::new(config, &stage, real.runtime, real.pool, explore, heading);
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();
@@ -70,9 +79,13 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 fn heading(args: &Args, config: &Config, text: &str, real: &super::real::Real) -> Report {
-    let file = args.file.as_ref().map(|path| format!(" {}", path.display())).unwrap_or_default();
+    let file = args
+        .file
+        .as_ref()
+        .map(|path| format!(" {}", path.display()))
+        .unwrap_or_default();
     Report {
-        schema: report::SCHEMA.into(),
+        schema: SCHEMA.into(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
         environment: Environment {
             servers: vec![Server {
@@ -122,11 +135,17 @@ fn conclude(args: &Args, report: &Report, baseline: Option<&Baseline>) -> Ended 
         anstream::eprintln!("the real side contradicts the model: see the report");
         return Ok(Exit::Violation);
     }
-    let differences = baseline.map(|baseline| baseline.compare(report)).unwrap_or_default();
+    let differences = baseline
+        .map(|baseline| baseline.compare(report))
+        .unwrap_or_default();
     for difference in &differences {
         anstream::eprintln!("not as in the baseline: {difference}");
     }
-    Ok(if differences.is_empty() { Exit::Fine } else { Exit::Violation })
+    Ok(if differences.is_empty() {
+        Exit::Fine
+    } else {
+        Exit::Violation
+    })
 }
 
 /// Some walk or replay went another way than the model says.
@@ -134,7 +153,7 @@ fn diverged(report: &Report) -> bool {
     report
         .counterexamples
         .iter()
-        .any(|one| matches!(one.replay, Some(report::Replay::Diverged { .. })))
+        .any(|one| matches!(one.replay, Some(Replay::Diverged { .. })))
 }
 
 fn failure(error: CampaignError) -> Failure {
@@ -173,6 +192,10 @@ impl Stage for Terminal {
     }
 
     fn trace_path(&self, id: &str) -> String {
-        self.out.join("traces").join(format!("{id}.json")).display().to_string()
+        self.out
+            .join("traces")
+            .join(format!("{id}.json"))
+            .display()
+            .to_string()
     }
 }

@@ -60,7 +60,11 @@ impl Screen {
             bar.enable_steady_tick(Duration::from_millis(120));
             bar
         };
-        Screen { start: Instant::now(), bar, plain: !quiet && !terminal }
+        Screen {
+            start: Instant::now(),
+            bar,
+            plain: !quiet && !terminal,
+        }
     }
 
     /// Says what is being done now.

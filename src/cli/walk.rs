@@ -36,7 +36,11 @@ pub fn run(args: Args) -> Ended {
     let options = plan.options(Vec::new(), ExploreOptions::default());
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     let screen = Screen::new(false);
-    let mut exit = if args.walks == 0 { Exit::Nothing } else { Exit::Fine };
+    let mut exit = if args.walks == 0 {
+        Exit::Nothing
+    } else {
+        Exit::Fine
+    };
     for set in &plan.sets {
         let seeds = plan.seed..plan.seed + u64::from(args.walks);
         let walks = checker.walks(set, seeds, args.moves).map_err(failure)?;
@@ -44,7 +48,9 @@ pub fn run(args: Args) -> Ended {
         let mut agreed = 0;
         for trace in &walks {
             screen.say(&format!("walking: {name}"));
-            let report = real.runtime.block_on(real.pool.replay(trace, &plan.file.path));
+            let report = real
+                .runtime
+                .block_on(real.pool.replay(trace, &plan.file.path));
             match &report.verdict {
                 ReplayVerdict::Reproduced => agreed += 1,
                 ReplayVerdict::Failed { error, .. } => {
@@ -62,7 +68,11 @@ pub fn run(args: Args) -> Ended {
             }
         }
         screen.clear();
-        anstream::println!("{name}: {agreed} of {} walks agree, seed {}", walks.len(), plan.seed);
+        anstream::println!(
+            "{name}: {agreed} of {} walks agree, seed {}",
+            walks.len(),
+            plan.seed
+        );
     }
     Ok(exit)
 }

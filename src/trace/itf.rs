@@ -86,6 +86,7 @@ impl<'a> Moment<'a> {
         let actor = match &step.event {
             Event::Call { client, .. }
             | Event::Wake { client, .. }
+            | Event::Choose { client, .. }
             | Event::Send { client, .. }
             | Event::Deliver { client, .. }
             | Event::Fail { client, .. }

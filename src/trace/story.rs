@@ -402,6 +402,7 @@ fn who(event: &Event) -> (String, Option<u8>) {
     match event {
         Event::Call { client, .. }
         | Event::Wake { client, .. }
+        | Event::Choose { client, .. }
         | Event::Outcome { client, .. }
         | Event::Write { client } => (words::client(*client), Some(*client)),
         Event::Send { client, node, .. } => (arrow(client, "→", node), Some(*client)),

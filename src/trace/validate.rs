@@ -144,7 +144,9 @@ impl<'a> Run<'a> {
                 })?;
                 self.acts(*client)
             }
-            Event::Wake { client, .. } | Event::Write { client } => self.acts(*client),
+            Event::Wake { client, .. } | Event::Choose { client, .. } | Event::Write { client } => {
+                self.acts(*client)
+            }
             Event::Outcome { client, .. } => self.acts(*client),
             Event::Send {
                 client,

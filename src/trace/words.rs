@@ -325,6 +325,7 @@ pub fn event(trace: &Trace, event: &Event) -> String {
         Event::Wake {
             timed_out: true, ..
         } => "gives up waiting: time-out".into(),
+        Event::Choose { value, .. } => format!("draws {value} at random"),
         Event::Wake { thread: 0, .. } => "wakes".into(),
         Event::Wake { thread, .. } => format!("its thread {thread} wakes"),
         Event::Send { argv, .. } => command(argv),

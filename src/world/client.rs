@@ -22,10 +22,19 @@ pub enum Symbolic {
     /// So many ticks pass at once.
     Advance(u8),
     Wake(u8),
-    Choose { thread: u8, value: u8 },
+    Choose {
+        thread: u8,
+        value: u8,
+    },
     /// The command fails; `definite`: surely not executed.
-    Fail { thread: u8, definite: bool },
-    Reply { thread: u8, reply: u16 },
+    Fail {
+        thread: u8,
+        definite: bool,
+    },
+    Reply {
+        thread: u8,
+        reply: u16,
+    },
 }
 
 /// How an operation ended, as far as the world cares.
@@ -159,7 +168,13 @@ impl<'p> Live<'p> {
     ) -> Result<Live<'p>, LockError> {
         let clock_ms = PRESENT + start_ms;
         program.restart(clock_ms)?;
-        Ok(Live { program, clock_ms, attempt: 0, horizon_ms, tick_ms })
+        Ok(Live {
+            program,
+            clock_ms,
+            attempt: 0,
+            horizon_ms,
+            tick_ms,
+        })
     }
 
     /// Feeds one symbolic input; `replies` resolves reply numbers.
@@ -200,8 +215,14 @@ impl<'p> Live<'p> {
     /// Canonical text as the live program meets it.
     fn live_text(&self, text: &[u8]) -> Vec<u8> {
         let named = symbols::map_symbols(text, |symbol| match symbol {
-            symbols::Symbol::Local { token: true, mark: b'0' } => live_token(self.attempt),
-            symbols::Symbol::Local { token: false, mark: b'0' } => OWN_NAME.into(),
+            symbols::Symbol::Local {
+                token: true,
+                mark: b'0',
+            } => live_token(self.attempt),
+            symbols::Symbol::Local {
+                token: false,
+                mark: b'0',
+            } => OWN_NAME.into(),
             other => symbols::print(other),
         });
         symbols::map_times(&named, PRESENT, |distance| self.clock_ms + distance)

@@ -57,12 +57,20 @@ pub enum ClosureError {
     #[error(
         "the {what} of this lock grows without end (more than {limit}){hint}; bound it, or keep it out of the lock file's state"
     )]
-    Unbounded { what: &'static str, limit: usize, hint: String },
+    Unbounded {
+        what: &'static str,
+        limit: usize,
+        hint: String,
+    },
     /// A command carries another attempt's or another client's token.
     #[error(
         "line {line}: the command {command} sends a token that is not this attempt's own ({symbol}); lockproof can only follow a client's own present token"
     )]
-    ForeignToken { line: u32, command: String, symbol: String },
+    ForeignToken {
+        line: u32,
+        command: String,
+        symbol: String,
+    },
     /// The program tells foreign tokens apart.
     #[error(
         "the lock compares tokens or names of other clients with each other; lockproof represents them by one symbol and would merge states that differ"
@@ -74,7 +82,9 @@ pub enum ClosureError {
     )]
     ServerTime { line: u32, command: String },
     /// A feature that the world does not model yet.
-    #[error("line {line}: {what} is not in the model yet, so nothing can be proved about this lock")]
+    #[error(
+        "line {line}: {what} is not in the model yet, so nothing can be proved about this lock"
+    )]
     NotModelled { line: u32, what: String },
 }
 
@@ -222,7 +232,12 @@ impl Closure {
         let id = self.locals.len() as u32;
         self.local_index.insert(key, id);
         let facade = Facade::of(view);
-        self.locals.push(Local { facade, awaiting, parent, next: BTreeMap::new() });
+        self.locals.push(Local {
+            facade,
+            awaiting,
+            parent,
+            next: BTreeMap::new(),
+        });
         id
     }
 
@@ -245,7 +260,11 @@ impl Closure {
             if let Some(family) = family {
                 let thread = thread as u8;
                 let replies = &self.family_replies[usize::from(*family)];
-                inputs.extend(replies.iter().map(|&reply| Symbolic::Reply { thread, reply }));
+                inputs.extend(
+                    replies
+                        .iter()
+                        .map(|&reply| Symbolic::Reply { thread, reply }),
+                );
             }
         }
         inputs.retain(|input| !local.next.contains_key(input));
@@ -272,8 +291,9 @@ impl Closure {
                 super::client::Wait::Ready | super::client::Wait::TimedOut { .. } => {
                     inputs.push(Symbolic::Wake(thread));
                 }
-                super::client::Wait::Choice { options } => inputs
-                    .extend((1..=*options).map(|value| Symbolic::Choose { thread, value })),
+                super::client::Wait::Choice { options } => {
+                    inputs.extend((1..=*options).map(|value| Symbolic::Choose { thread, value }))
+                }
                 _ => {}
             }
             let waits = matches!(
@@ -281,7 +301,10 @@ impl Closure {
                 super::client::Wait::Reply { .. } | super::client::Wait::TimedOut { .. }
             );
             if waits && self.needs.failing {
-                inputs.push(Symbolic::Fail { thread, definite: false });
+                inputs.push(Symbolic::Fail {
+                    thread,
+                    definite: false,
+                });
             }
         }
         inputs
@@ -322,7 +345,10 @@ impl Closure {
             .find(|(_, waiting)| matches!(waiting, Waiting::Message { .. }))
         {
             let what = format!("waiting for a message (thread {thread})");
-            return Err(ClosureError::NotModelled { line: output.line, what });
+            return Err(ClosureError::NotModelled {
+                line: output.line,
+                what,
+            });
         }
         let emitted = self.emitted(&live, &output)?;
         let awaiting = self.awaiting_after(id, &view, &emitted);
@@ -348,8 +374,14 @@ impl Closure {
     /// The output in closed form; new commands get numbers and families.
     fn emitted(&mut self, live: &Live, output: &Output) -> Result<Emitted, ClosureError> {
         let mut emitted = Emitted {
-            abandoned: output.abandoned.iter().fold(0, |set, thread| set | 1 << thread),
-            ending: output.outcome.as_ref().map(|(op, outcome)| (*op, Ending::of(outcome))),
+            abandoned: output
+                .abandoned
+                .iter()
+                .fold(0, |set, thread| set | 1 << thread),
+            ending: output
+                .outcome
+                .as_ref()
+                .map(|(op, outcome)| (*op, Ending::of(outcome))),
             sent: Vec::new(),
         };
         if output.lost && emitted.ending.is_none() {
@@ -358,7 +390,11 @@ impl Closure {
         for request in &output.sent {
             let argv = live.command(&request.argv);
             let command = self.add_local_command(argv, request.line)?;
-            emitted.sent.push(Sent { thread: request.thread, node: request.node, command });
+            emitted.sent.push(Sent {
+                thread: request.thread,
+                node: request.node,
+                command,
+            });
         }
         Ok(emitted)
     }
@@ -375,7 +411,15 @@ impl Closure {
                 let skew = self.skew_ms(index);
                 let argv = to_server(&argv, client, skew, self.needs.horizon_ms)
                     .map_err(|symbol| foreign(&argv, line, symbol))?;
-                intern(&mut self.commands, &Command { client, family, argv }, "set of commands")?;
+                intern(
+                    &mut self.commands,
+                    &Command {
+                        client,
+                        family,
+                        argv,
+                    },
+                    "set of commands",
+                )?;
             }
         }
         Ok(id)
@@ -399,32 +443,36 @@ impl Closure {
     }
 
     fn watch_server_time(&mut self, argv: &[Bytes], line: u32) -> Result<(), ClosureError> {
-        let text = argv.iter().map(|word| String::from_utf8_lossy(word).to_lowercase());
+        let text = argv
+            .iter()
+            .map(|word| String::from_utf8_lossy(word).to_lowercase());
         let words: Vec<String> = text.collect();
         let script = matches!(words[0].as_str(), "eval" | "evalsha");
         let quoted = |name: &str| {
             words[1].contains(&format!("'{name}'")) || words[1].contains(&format!("\"{name}\""))
         };
         let uses = |name: &str| {
-            if script { quoted(name) } else { words.iter().any(|word| word == name) }
+            if script {
+                quoted(name)
+            } else {
+                words.iter().any(|word| word == name)
+            }
         };
         if uses("time") || uses("exat") || uses("expireat") {
             let command = printable(argv);
             return Err(ClosureError::ServerTime { line, command });
         }
         if words[0].ends_with("subscribe") {
-            return Err(ClosureError::NotModelled { line, what: words[0].to_uppercase() });
+            return Err(ClosureError::NotModelled {
+                line,
+                what: words[0].to_uppercase(),
+            });
         }
         self.server_time |= uses("pxat") || uses("pexpireat");
         Ok(())
     }
 
-    fn awaiting_after(
-        &self,
-        from: u32,
-        view: &View,
-        emitted: &Emitted,
-    ) -> [Option<u16>; THREADS] {
+    fn awaiting_after(&self, from: u32, view: &View, emitted: &Emitted) -> [Option<u16>; THREADS] {
         let mut awaiting = [None; THREADS];
         for (thread, waiting) in &view.threads {
             if matches!(waiting, Waiting::Reply { .. } | Waiting::TimedOut { .. }) {
@@ -457,7 +505,10 @@ impl Closure {
         while id < self.commands.len() {
             let command = self.commands.get(id as u16).clone();
             for argv in self.variants(&command.argv, &masks) {
-                let variant = Command { argv, ..command.clone() };
+                let variant = Command {
+                    argv,
+                    ..command.clone()
+                };
                 intern(&mut self.commands, &variant, "set of commands")?;
             }
             id += 1;
@@ -474,7 +525,10 @@ impl Closure {
             out.push(argv.iter().map(age).collect());
         }
         for client in 0..self.needs.clients {
-            if argv.iter().any(|word| symbols::generations(word, client) != 0) {
+            if argv
+                .iter()
+                .any(|word| symbols::generations(word, client) != 0)
+            {
                 for mask in masks {
                     let map = retirement(*mask);
                     let retire = |word: &Bytes| symbols::retire(word, client, &map);
@@ -489,7 +543,9 @@ impl Closure {
     /// their client starts a new attempt.
     pub fn masks(&self) -> Vec<u8> {
         let bits = (self.needs.slots + 1).min(GENERATIONS);
-        (0..1u8 << bits).filter(|mask| mask.count_ones() <= u32::from(self.needs.slots)).collect()
+        (0..1u8 << bits)
+            .filter(|mask| mask.count_ones() <= u32::from(self.needs.slots))
+            .collect()
     }
 
     // ---- servers ----
@@ -538,7 +594,11 @@ impl Closure {
             let executed = before.execute(scripts, command.client, &command.argv);
             let overflow = executed.overflow.is_some();
             // What overflows is not represented: the world stops there.
-            let after = if overflow { at as u16 } else { self.add_keyspace(&executed.after)? };
+            let after = if overflow {
+                at as u16
+            } else {
+                self.add_keyspace(&executed.after)?
+            };
             let reply = intern(&mut self.replies, &executed.reply, "set of replies")?;
             self.executions[id].push(Execution {
                 after,
@@ -553,7 +613,13 @@ impl Closure {
 
     fn move_keyspace(&mut self, id: usize, masks: &[u8]) -> Result<(), ClosureError> {
         let keyspace = self.keyspaces.get(id as u16).clone();
-        let Needs { tick_ms, horizon_ms, jump, clients, .. } = self.needs;
+        let Needs {
+            tick_ms,
+            horizon_ms,
+            jump,
+            clients,
+            ..
+        } = self.needs;
         self.add_keyspace(&keyspace.advance(tick_ms, horizon_ms))?;
         self.add_keyspace(&keyspace.emptied())?;
         if jump > 0 {
@@ -618,8 +684,14 @@ impl Closure {
 
     /// A reply one tick later.
     pub fn aged_reply(&self, reply: &Reply) -> Reply {
-        let Needs { tick_ms, horizon_ms, .. } = self.needs;
-        symbols::map_reply(reply, &mut |text| symbols::shift(text, -tick_ms, horizon_ms))
+        let Needs {
+            tick_ms,
+            horizon_ms,
+            ..
+        } = self.needs;
+        symbols::map_reply(reply, &mut |text| {
+            symbols::shift(text, -tick_ms, horizon_ms)
+        })
     }
 
     /// A reply after a client started a new attempt.
@@ -631,7 +703,9 @@ impl Closure {
     /// A reply as `client` reads it.
     pub fn local_reply(&self, reply: &Reply, client: u8, skew_ms: i64) -> Reply {
         let horizon = self.needs.horizon_ms;
-        symbols::map_reply(reply, &mut |text| symbols::to_local(text, client, skew_ms, horizon))
+        symbols::map_reply(reply, &mut |text| {
+            symbols::to_local(text, client, skew_ms, horizon)
+        })
     }
 
     fn hand_to_clients(&mut self, family: u16, reply: u16) -> Result<(), ClosureError> {
@@ -694,15 +768,25 @@ pub fn to_server(
     skew_ms: i64,
     horizon_ms: i64,
 ) -> Result<Vec<Bytes>, String> {
-    argv.iter().map(|word| symbols::to_server(word, client, skew_ms, horizon_ms)).collect()
+    argv.iter()
+        .map(|word| symbols::to_server(word, client, skew_ms, horizon_ms))
+        .collect()
 }
 
 fn foreign(argv: &[Bytes], line: u32, symbol: String) -> ClosureError {
-    ClosureError::ForeignToken { line, command: printable(argv), symbol }
+    ClosureError::ForeignToken {
+        line,
+        command: printable(argv),
+        symbol,
+    }
 }
 
 fn printable(argv: &[Bytes]) -> String {
-    let words: Vec<_> = argv.iter().take(4).map(|word| String::from_utf8_lossy(word)).collect();
+    let words: Vec<_> = argv
+        .iter()
+        .take(4)
+        .map(|word| String::from_utf8_lossy(word))
+        .collect();
     words.join(" ")
 }
 
@@ -711,7 +795,9 @@ fn intern<T: Clone + Eq + std::hash::Hash>(
     value: &T,
     what: &'static str,
 ) -> Result<u16, ClosureError> {
-    interner.intern(value).ok_or_else(|| unbounded(what, usize::from(u16::MAX), String::new()))
+    interner
+        .intern(value)
+        .ok_or_else(|| unbounded(what, usize::from(u16::MAX), String::new()))
 }
 
 fn unbounded(what: &'static str, limit: usize, hint: String) -> ClosureError {

@@ -34,7 +34,11 @@ pub enum ConcreteError {
     Engine(#[from] crate::redis::EngineError),
     /// The tables and the live program part ways: an error of lockproof's own.
     #[error("the tables disagree with the live program at move {at} ({what}): {detail}")]
-    Mismatch { at: usize, what: String, detail: String },
+    Mismatch {
+        at: usize,
+        what: String,
+        detail: String,
+    },
 }
 
 /// A path: the moves, each with the state after it.
@@ -77,7 +81,8 @@ pub fn concretise<const W: usize>(
     if heading.property == Some(Property::DeadlockFreedom)
         && let Some(last) = run.steps.last_mut()
     {
-        last.violates.push(Property::DeadlockFreedom.info().id.into());
+        last.violates
+            .push(Property::DeadlockFreedom.info().id.into());
     }
     Ok(Trace {
         schema: trace::SCHEMA.into(),
@@ -115,7 +120,11 @@ fn violations<const W: usize>(
 }
 
 fn mismatch(at: usize, what: impl std::fmt::Debug, detail: impl Into<String>) -> ConcreteError {
-    ConcreteError::Mismatch { at, what: format!("{what:?}"), detail: detail.into() }
+    ConcreteError::Mismatch {
+        at,
+        what: format!("{what:?}"),
+        detail: detail.into(),
+    }
 }
 
 /// A message with its real content.
@@ -163,11 +172,6 @@ struct Run<'w, const W: usize> {
     steps: Vec<Step>,
 }
 
-/// The name that a client gives itself in a concrete run.
-pub fn owner_name(client: u8) -> String {
-    format!("client-{}", symbols::letter(client))
-}
-
 /// The token of a client's attempt in a concrete run: readable, and unlike any other.
 fn token_name(client: u8, attempt: u32) -> String {
     let noise = (u64::from(client) * 1_000_003 + u64::from(attempt))
@@ -185,7 +189,12 @@ impl<'w, const W: usize> Run<'w, W> {
         let clients = (0..world.config.clients)
             .map(|client| {
                 Ok(Client {
-                    program: Program::start(file, config, &owner_name(client), trace::EPOCH_MS)?,
+                    program: Program::start(
+                        file,
+                        config,
+                        &trace::owner_name(client),
+                        trace::EPOCH_MS,
+                    )?,
                     crashed: false,
                     paused: None,
                     offset_ms: 0,
@@ -226,10 +235,29 @@ impl<'w, const W: usize> Run<'w, W> {
                 let class = self.world.class(before, usize::from(client));
                 let facts = self.world.tables.facts[usize::from(class)];
                 let timed_out = facts.timed_out & 1 << thread != 0;
-                self.log(Event::Wake { client, thread, timed_out }, None);
+                self.log(
+                    Event::Wake {
+                        client,
+                        thread,
+                        timed_out,
+                    },
+                    None,
+                );
                 self.feed(client, Input::Wake { thread })?;
             }
-            Move::Choose { client, thread, value } => {
+            Move::Choose {
+                client,
+                thread,
+                value,
+            } => {
+                self.log(
+                    Event::Choose {
+                        client,
+                        thread,
+                        value,
+                    },
+                    None,
+                );
                 self.feed(client, Input::Choose { thread, value })?;
             }
             Move::Execute { client, slot } => {
@@ -253,9 +281,20 @@ impl<'w, const W: usize> Run<'w, W> {
             Move::Delay { client, slot } => {
                 let index = self.find(at, step, before, client, slot)?;
                 let (_, ticks) = self.world.config.switch(Fault::Delay);
-                let Parcel { node, id: message, ref content, .. } = self.parcels[index];
+                let Parcel {
+                    node,
+                    id: message,
+                    ref content,
+                    ..
+                } = self.parcels[index];
                 let reply = !matches!(content, Cargo::Request(_));
-                self.fault(trace::Fault::Delay { client, node, message, reply, ticks });
+                self.fault(trace::Fault::Delay {
+                    client,
+                    node,
+                    message,
+                    reply,
+                    ticks,
+                });
             }
             _ => self.take_fault(step)?,
         }
@@ -292,7 +331,8 @@ impl<'w, const W: usize> Run<'w, W> {
             Move::Cut { client, node } => {
                 self.fault(trace::Fault::LinkCut { client, node });
                 self.cut.insert((client, node), true);
-                self.parcels.retain(|parcel| parcel.client != client || parcel.node != node);
+                self.parcels
+                    .retain(|parcel| parcel.client != client || parcel.node != node);
             }
             Move::Heal { client, node } => {
                 self.fault(trace::Fault::LinkHeal { client, node });
@@ -339,7 +379,9 @@ impl<'w, const W: usize> Run<'w, W> {
     fn call(&mut self, client: u8, op: Op, before: &State<W>) -> Result<(), ConcreteError> {
         let outermost = self.clients[usize::from(client)].program.view().holds == 0;
         let token = (op == Op::Acquire && outermost).then(|| {
-            let generations = self.world.generations_in_flight(before, usize::from(client));
+            let generations = self
+                .world
+                .generations_in_flight(before, usize::from(client));
             let map = retirement(generations);
             let state = &mut self.clients[usize::from(client)];
             for (_, generation) in &mut state.tokens {
@@ -353,7 +395,14 @@ impl<'w, const W: usize> Run<'w, W> {
             token
         });
         let name = op_name(op).to_owned();
-        self.log(Event::Call { client, op: name, token: token.clone() }, None);
+        self.log(
+            Event::Call {
+                client,
+                op: name,
+                token: token.clone(),
+            },
+            None,
+        );
         self.feed(client, Input::Call { op, token })
     }
 
@@ -381,24 +430,62 @@ impl<'w, const W: usize> Run<'w, W> {
         self.note_waits(client);
         let source = self.source(output.line);
         if let Some((op, outcome)) = output.outcome {
-            self.log(Event::Outcome { client, op: op_name(op).into(), outcome }, source);
+            self.log(
+                Event::Outcome {
+                    client,
+                    op: op_name(op).into(),
+                    outcome,
+                },
+                source,
+            );
         } else if output.lost {
             let op = "renewal".into();
-            self.log(Event::Outcome { client, op, outcome: Outcome::Lost }, source);
+            self.log(
+                Event::Outcome {
+                    client,
+                    op,
+                    outcome: Outcome::Lost,
+                },
+                source,
+            );
         }
     }
 
     fn send(&mut self, client: u8, request: crate::lock::Request) {
         let id = self.next_id;
         self.next_id += 1;
-        let crate::lock::Request { thread, node, argv, line } = request;
+        let crate::lock::Request {
+            thread,
+            node,
+            argv,
+            line,
+        } = request;
         let family = self.family(client, &argv);
         self.clients[usize::from(client)].awaiting[usize::from(thread)] = family;
-        let words = argv.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let words = argv
+            .iter()
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect();
         let source = self.source(line);
-        self.log(Event::Send { client, thread, node, message: id, argv: words }, source);
+        self.log(
+            Event::Send {
+                client,
+                thread,
+                node,
+                message: id,
+                argv: words,
+            },
+            source,
+        );
         let content = Cargo::Request(argv);
-        self.parcels.push(Parcel { id, client, thread, node, awaited: true, content });
+        self.parcels.push(Parcel {
+            id,
+            client,
+            thread,
+            node,
+            awaited: true,
+            content,
+        });
         if self.cut.contains_key(&(client, node)) {
             self.lose(self.parcels.len() - 1);
         }
@@ -489,7 +576,9 @@ impl<'w, const W: usize> Run<'w, W> {
             && match (&parcel.content, message.content) {
                 (Cargo::Request(argv), Content::Request(id)) => {
                     let command = closure.commands.get(id);
-                    argv.iter().map(|word| self.canonical(word)).eq(command.argv.iter().cloned())
+                    argv.iter()
+                        .map(|word| self.canonical(word))
+                        .eq(command.argv.iter().cloned())
                 }
                 (Cargo::Reply(reply), Content::Reply(id)) => {
                     *closure.replies.get(id) == self.canonical_reply(reply)
@@ -500,7 +589,13 @@ impl<'w, const W: usize> Run<'w, W> {
     }
 
     fn execute(&mut self, index: usize) {
-        let Parcel { id: message, client, node, awaited, .. } = self.parcels[index];
+        let Parcel {
+            id: message,
+            client,
+            node,
+            awaited,
+            ..
+        } = self.parcels[index];
         let now = self.now();
         let keyspace = &self.nodes[usize::from(node)];
         let Cargo::Request(argv) = &self.parcels[index].content else {
@@ -509,42 +604,111 @@ impl<'w, const W: usize> Run<'w, W> {
         let executed = keyspace.execute_at(now, &mut self.scripts, client, argv);
         self.nodes[usize::from(node)] = executed.after;
         let reply = executed.reply;
-        self.log(Event::Execute { client, node, message, reply: reply.clone() }, None);
+        self.log(
+            Event::Execute {
+                client,
+                node,
+                message,
+                reply: reply.clone(),
+            },
+            None,
+        );
         if awaited {
             self.parcels[index].content = Cargo::Reply(reply);
         } else {
             // Nobody waits for it: the late reply falls on deaf ears.
             self.parcels.remove(index);
-            self.log(Event::Deliver { client, node, message, reply, ignored: true }, None);
+            self.log(
+                Event::Deliver {
+                    client,
+                    node,
+                    message,
+                    reply,
+                    ignored: true,
+                },
+                None,
+            );
         }
     }
 
     fn deliver(&mut self, index: usize) -> Result<(), ConcreteError> {
-        let Parcel { id: message, client, thread, node, content, .. } = self.parcels.remove(index);
+        let Parcel {
+            id: message,
+            client,
+            thread,
+            node,
+            content,
+            ..
+        } = self.parcels.remove(index);
         match content {
             Cargo::Reply(reply) => {
                 let told = reply.clone();
-                self.log(Event::Deliver { client, node, message, reply, ignored: false }, None);
-                self.feed(client, Input::Reply { thread, reply: told })
+                self.log(
+                    Event::Deliver {
+                        client,
+                        node,
+                        message,
+                        reply,
+                        ignored: false,
+                    },
+                    None,
+                );
+                self.feed(
+                    client,
+                    Input::Reply {
+                        thread,
+                        reply: told,
+                    },
+                )
             }
             _ => {
-                self.log(Event::Fail { client, node, message, definite: false }, None);
+                self.log(
+                    Event::Fail {
+                        client,
+                        node,
+                        message,
+                        definite: false,
+                    },
+                    None,
+                );
                 let message = "connection failed".into();
-                self.feed(client, Input::Fail { thread, definite: false, message })
+                self.feed(
+                    client,
+                    Input::Fail {
+                        thread,
+                        definite: false,
+                        message,
+                    },
+                )
             }
         }
     }
 
     fn lose(&mut self, index: usize) {
-        let Parcel { id: message, client, node, content, .. } = self.parcels.remove(index);
+        let Parcel {
+            id: message,
+            client,
+            node,
+            content,
+            ..
+        } = self.parcels.remove(index);
         let reply = !matches!(content, Cargo::Request(_));
-        self.fault(trace::Fault::Lose { client, node, message, reply });
+        self.fault(trace::Fault::Lose {
+            client,
+            node,
+            message,
+            reply,
+        });
     }
 
     fn restart(&mut self, node: u8, persistence: &str, after: Keyspace) {
         let loses = after != self.nodes[usize::from(node)];
         let persistence = persistence.to_owned();
-        self.fault(trace::Fault::NodeRestart { node, persistence, loses });
+        self.fault(trace::Fault::NodeRestart {
+            node,
+            persistence,
+            loses,
+        });
         self.synced[usize::from(node)] = after.clone();
         self.nodes[usize::from(node)] = after;
         self.parcels.retain_mut(|parcel| {
@@ -563,9 +727,15 @@ impl<'w, const W: usize> Run<'w, W> {
         for (client, state) in self.clients.iter().enumerate() {
             let client = client as u8;
             for (token, generation) in &state.tokens {
-                names.push((token.clone().into_bytes(), symbols::token(client, *generation)));
+                names.push((
+                    token.clone().into_bytes(),
+                    symbols::token(client, *generation),
+                ));
             }
-            names.push((owner_name(client).into_bytes(), symbols::owner(client)));
+            names.push((
+                trace::owner_name(client).into_bytes(),
+                symbols::owner(client),
+            ));
         }
         replace(text, &names)
     }
@@ -582,8 +752,8 @@ impl<'w, const W: usize> Run<'w, W> {
 
     /// The client's own canonical form of a text.
     fn canonical_local(&self, client: u8, text: &[u8]) -> Vec<u8> {
-        let clock = self.now() + self.clients[usize::from(client)].offset_ms
-            - self.paused_ms(client);
+        let clock =
+            self.now() + self.clients[usize::from(client)].offset_ms - self.paused_ms(client);
         let timed = symbols::map_times(&self.name(text), clock, |distance| {
             PRESENT + symbols::clamp(distance, self.horizon_ms)
         });
@@ -610,7 +780,12 @@ impl<'w, const W: usize> Run<'w, W> {
         }
         for (node, keyspace) in self.nodes.iter().enumerate() {
             let canonical = keyspace.renamed(&|text| self.canonical(text));
-            let claimed = self.world.tables.closure.keyspaces.get(self.world.keyspace(after, node));
+            let claimed = self
+                .world
+                .tables
+                .closure
+                .keyspaces
+                .get(self.world.keyspace(after, node));
             if !canonical.same_content(claimed) {
                 let detail = format!("node {node} holds {canonical:?}, not {claimed:?}");
                 return Err(mismatch(at, step, detail));
@@ -630,7 +805,9 @@ impl<'w, const W: usize> Run<'w, W> {
         if state.crashed {
             return Ok(());
         }
-        let key = state.program.key(&|text| self.canonical_local(client, text))?;
+        let key = state
+            .program
+            .key(&|text| self.canonical_local(client, text))?;
         let local = self.world.tables.closure.find_local(key, state.awaiting);
         let class = local.map(|id| self.world.tables.class_of[id as usize]);
         let claimed = self.world.class(after, usize::from(client));
@@ -651,13 +828,21 @@ impl<'w, const W: usize> Run<'w, W> {
     fn log(&mut self, event: Event, source: Option<Source>) {
         let clients = self.views();
         let violates = Vec::new();
-        self.steps.push(Step { tick: self.tick, event, source, clients, violates });
+        self.steps.push(Step {
+            tick: self.tick,
+            event,
+            source,
+            clients,
+            violates,
+        });
     }
 
     /// The steps of one move show the state after it, and what it violates.
     fn finish_move(&mut self, first: usize, violates: PropertySet) {
         let views = self.views();
-        let ids = PROPERTIES.iter().filter(|info| violates & info.property.bit() != 0);
+        let ids = PROPERTIES
+            .iter()
+            .filter(|info| violates & info.property.bit() != 0);
         let ids: Vec<String> = ids.map(|info| info.id.to_owned()).collect();
         let count = self.steps.len();
         for step in &mut self.steps[first..] {
@@ -670,11 +855,16 @@ impl<'w, const W: usize> Run<'w, W> {
 
     fn source(&self, line: u32) -> Option<Source> {
         let text = self.file.line(line)?;
-        Some(Source { line, text: text.trim().to_owned() })
+        Some(Source {
+            line,
+            text: text.trim().to_owned(),
+        })
     }
 
     fn views(&self) -> Vec<trace::ClientView> {
-        (0..self.world.config.clients).map(|client| self.view(client)).collect()
+        (0..self.world.config.clients)
+            .map(|client| self.view(client))
+            .collect()
     }
 
     fn view(&self, client: u8) -> trace::ClientView {
@@ -682,7 +872,10 @@ impl<'w, const W: usize> Run<'w, W> {
         let view = state.program.view();
         let believes = !state.crashed && view.holds > 0;
         let paused = self.paused_ms(client);
-        let left = view.validity_left_ms.filter(|_| believes).map(|left| left - paused);
+        let left = view
+            .validity_left_ms
+            .filter(|_| believes)
+            .map(|left| left - paused);
         let phase = match view.phase {
             _ if state.crashed => "crashed",
             _ if state.paused.is_some() => "paused",

@@ -40,7 +40,13 @@ pub enum GuardError {
     #[error(
         "the lock file behaves differently from its own automaton ({detail}; seed {seed}, word {word}, input {at}: {input}): it keeps state that lockproof cannot see, or compares times further apart than the model's horizon. Keep state in `self` or locals, and times within a few TTLs"
     )]
-    Differs { seed: u64, word: u32, at: u32, input: String, detail: String },
+    Differs {
+        seed: u64,
+        word: u32,
+        at: u32,
+        input: String,
+        detail: String,
+    },
 }
 
 /// Walks random words; `program` runs under the wide horizon.
@@ -66,11 +72,24 @@ pub fn walk(
             let next = step(tables, class, input);
             let detail = match next {
                 None => Some("the tables have no such input".to_owned()),
-                Some(next) => difference(tables, &live, class, input, &output, representatives[usize::from(next)]),
+                Some(next) => difference(
+                    tables,
+                    &live,
+                    class,
+                    input,
+                    &output,
+                    representatives[usize::from(next)],
+                ),
             };
             if let Some(detail) = detail {
                 let input = format!("{input:?}");
-                return Err(GuardError::Differs { seed: effort.seed, word, at, input, detail });
+                return Err(GuardError::Differs {
+                    seed: effort.seed,
+                    word,
+                    at,
+                    input,
+                    detail,
+                });
             }
             class = next.unwrap_or(class);
         }
@@ -90,7 +109,10 @@ fn pick(random: &mut impl Rng, tables: &Tables, local: u32, ticks: bool) -> Symb
     let next = &tables.closure.locals[local as usize].next;
     let index = random.random_range(0..next.len());
     // Advances are always possible, so there is always an input.
-    next.keys().nth(index).copied().unwrap_or(Symbolic::Advance(1))
+    next.keys()
+        .nth(index)
+        .copied()
+        .unwrap_or(Symbolic::Advance(1))
 }
 
 fn difference(
@@ -107,13 +129,22 @@ fn difference(
     if facade != *expected {
         return Some(format!("it stands at {facade:?} instead of {expected:?}"));
     }
-    let abandoned = output.abandoned.iter().fold(0, |set, thread| set | 1 << thread);
+    let abandoned = output
+        .abandoned
+        .iter()
+        .fold(0, |set, thread| set | 1 << thread);
     if abandoned != emitted.abandoned {
         return Some("it gives up other commands".into());
     }
-    let ending = output.outcome.as_ref().map(|(op, outcome)| (*op, Ending::of(outcome)));
+    let ending = output
+        .outcome
+        .as_ref()
+        .map(|(op, outcome)| (*op, Ending::of(outcome)));
     if ending.is_some() && ending != emitted.ending {
-        return Some(format!("it ends with {ending:?} instead of {:?}", emitted.ending));
+        return Some(format!(
+            "it ends with {ending:?} instead of {:?}",
+            emitted.ending
+        ));
     }
     let sent: Vec<_> = output
         .sent
@@ -124,7 +155,11 @@ fn difference(
         .sent
         .iter()
         .map(|sent| {
-            (sent.thread, sent.node, tables.closure.local_commands.get(sent.command).clone())
+            (
+                sent.thread,
+                sent.node,
+                tables.closure.local_commands.get(sent.command).clone(),
+            )
         })
         .collect();
     (sent != expected).then(|| format!("it sends {} instead of {}", show(&sent), show(&expected)))
@@ -134,9 +169,16 @@ fn show(sent: &[(u8, u8, Vec<Vec<u8>>)]) -> String {
     let text: Vec<String> = sent
         .iter()
         .map(|(_, node, argv)| {
-            let words: Vec<_> = argv.iter().map(|word| String::from_utf8_lossy(word)).collect();
+            let words: Vec<_> = argv
+                .iter()
+                .map(|word| String::from_utf8_lossy(word))
+                .collect();
             format!("`{}` to node {node}", words.join(" "))
         })
         .collect();
-    if text.is_empty() { "nothing".into() } else { text.join(", ") }
+    if text.is_empty() {
+        "nothing".into()
+    } else {
+        text.join(", ")
+    }
 }

@@ -13,7 +13,10 @@ pub struct Interner<T> {
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Interner { items: Vec::new(), index: FxHashMap::default() }
+        Interner {
+            items: Vec::new(),
+            index: FxHashMap::default(),
+        }
     }
 }
 
@@ -23,7 +26,9 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         if let Some(&id) = self.index.get(value) {
             return Some(id);
         }
-        let id = u16::try_from(self.items.len()).ok().filter(|id| *id < u16::MAX)?;
+        let id = u16::try_from(self.items.len())
+            .ok()
+            .filter(|id| *id < u16::MAX)?;
         self.items.push(value.clone());
         self.index.insert(value.clone(), id);
         Some(id)

@@ -26,7 +26,11 @@ pub struct Field {
 
 impl Field {
     /// A field that takes no room and always reads 0.
-    pub const NOTHING: Field = Field { word: 0, shift: 0, mask: 0 };
+    pub const NOTHING: Field = Field {
+        word: 0,
+        shift: 0,
+        mask: 0,
+    };
 
     /// True if the field can hold anything but 0.
     pub fn exists(self) -> bool {
@@ -74,7 +78,11 @@ impl Packer {
         let shift = self.taken[word];
         self.taken[word] += bits;
         let mask = u64::MAX >> (64 - bits);
-        Field { word: word as u8, shift, mask }
+        Field {
+            word: word as u8,
+            shift,
+            mask,
+        }
     }
 
     /// Words needed.

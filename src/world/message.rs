@@ -120,7 +120,13 @@ mod tests {
             .chain([Content::Broken]);
         for content in contents {
             for (node, thread, awaited, allowance) in [(0, 0, false, 0), (4, 3, true, 2)] {
-                let message = Message { content, node, thread, awaited, allowance };
+                let message = Message {
+                    content,
+                    node,
+                    thread,
+                    awaited,
+                    allowance,
+                };
                 let packed = layout.pack(message);
                 assert!(packed != 0 && packed <= layout.most());
                 assert_eq!(layout.unpack(packed), Some(message));

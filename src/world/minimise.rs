@@ -42,7 +42,11 @@ fn number<K: Eq + std::hash::Hash>(keys: impl Iterator<Item = K>) -> Vec<u16> {
 }
 
 fn first_partition(locals: &[Local]) -> Vec<u16> {
-    number(locals.iter().map(|local| (local.facade.clone(), local.awaiting)))
+    number(
+        locals
+            .iter()
+            .map(|local| (local.facade.clone(), local.awaiting)),
+    )
 }
 
 type Row<'a> = Vec<(Symbolic, &'a Emitted, u16)>;
@@ -71,7 +75,10 @@ fn refuse_told_apart(closure: &Closure, class: &[u16]) -> Result<(), ClosureErro
             };
             let same = local
                 .next
-                .get(&Symbolic::Reply { thread, reply: original })
+                .get(&Symbolic::Reply {
+                    thread,
+                    reply: original,
+                })
                 .is_some_and(|(e, n)| e == emitted && class[*n as usize] == class[*next as usize]);
             if !same {
                 return Err(ClosureError::TellsForeignersApart);

@@ -8,44 +8,103 @@ use super::system::Action;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Move {
     /// The driver calls an operation.
-    Call { client: u8, op: Op },
+    Call {
+        client: u8,
+        op: Op,
+    },
     /// A thread whose time has come runs on.
-    Wake { client: u8, thread: u8 },
+    Wake {
+        client: u8,
+        thread: u8,
+    },
     /// `random(n)` gives `value`.
-    Choose { client: u8, thread: u8, value: u8 },
+    Choose {
+        client: u8,
+        thread: u8,
+        value: u8,
+    },
     /// A request in flight reaches its node and is executed.
-    Execute { client: u8, slot: u8 },
+    Execute {
+        client: u8,
+        slot: u8,
+    },
     /// A reply, or the news that the connection failed, reaches its client.
-    Deliver { client: u8, slot: u8 },
+    Deliver {
+        client: u8,
+        slot: u8,
+    },
     /// The holder writes to the guarded counter.
-    Write { client: u8 },
+    Write {
+        client: u8,
+    },
     /// All clocks advance.
     Tick,
     /// The end of a pause.
-    Resume { client: u8 },
+    Resume {
+        client: u8,
+    },
     /// The end of a server's pause.
-    ResumeNode { node: u8 },
+    ResumeNode {
+        node: u8,
+    },
     /// The end of a partition.
-    Heal { client: u8, node: u8 },
+    Heal {
+        client: u8,
+        node: u8,
+    },
     /// A server's log reaches its disk.
-    Fsync { node: u8 },
+    Fsync {
+        node: u8,
+    },
     // Faults, each of which costs budget:
-    Crash { client: u8 },
-    Pause { client: u8 },
-    Overrun { client: u8 },
-    Delay { client: u8, slot: u8 },
-    Lose { client: u8, slot: u8 },
-    Cut { client: u8, node: u8 },
-    RestartNone { node: u8 },
-    RestartEverysec { node: u8 },
-    RestartAlways { node: u8 },
-    PauseNode { node: u8 },
+    Crash {
+        client: u8,
+    },
+    Pause {
+        client: u8,
+    },
+    Overrun {
+        client: u8,
+    },
+    Delay {
+        client: u8,
+        slot: u8,
+    },
+    Lose {
+        client: u8,
+        slot: u8,
+    },
+    Cut {
+        client: u8,
+        node: u8,
+    },
+    RestartNone {
+        node: u8,
+    },
+    RestartEverysec {
+        node: u8,
+    },
+    RestartAlways {
+        node: u8,
+    },
+    PauseNode {
+        node: u8,
+    },
     /// The client's clock offset becomes the one with this index.
-    Skew { client: u8, skew: u8 },
+    Skew {
+        client: u8,
+        skew: u8,
+    },
     /// A tick in which this client's clock advances by 0 or 2 ticks.
-    Drift { client: u8, ticks: u8 },
+    Drift {
+        client: u8,
+        ticks: u8,
+    },
     /// A server's clock jumps forward or back.
-    Jump { node: u8, back: bool },
+    Jump {
+        node: u8,
+        back: bool,
+    },
 }
 
 impl Move {
@@ -57,7 +116,11 @@ impl Move {
         match self {
             Move::Call { client, op } => code(0, client, u8::from(op == Op::Release), 0),
             Move::Wake { client, thread } => code(1, client, thread, 0),
-            Move::Choose { client, thread, value } => code(2, client, thread, value),
+            Move::Choose {
+                client,
+                thread,
+                value,
+            } => code(2, client, thread, value),
             Move::Execute { client, slot } => code(3, client, slot, 0),
             Move::Deliver { client, slot } => code(4, client, slot, 0),
             Move::Write { client } => code(5, client, 0, 0),
@@ -86,9 +149,19 @@ impl Move {
     pub fn decode(action: Action) -> Option<Move> {
         let [kind, a, b, c] = action.0.to_be_bytes();
         Some(match kind {
-            0 => Move::Call { client: a, op: if b == 0 { Op::Acquire } else { Op::Release } },
-            1 => Move::Wake { client: a, thread: b },
-            2 => Move::Choose { client: a, thread: b, value: c },
+            0 => Move::Call {
+                client: a,
+                op: if b == 0 { Op::Acquire } else { Op::Release },
+            },
+            1 => Move::Wake {
+                client: a,
+                thread: b,
+            },
+            2 => Move::Choose {
+                client: a,
+                thread: b,
+                value: c,
+            },
             3 => Move::Execute { client: a, slot: b },
             4 => Move::Deliver { client: a, slot: b },
             5 => Move::Write { client: a },
@@ -108,8 +181,14 @@ impl Move {
             19 => Move::RestartAlways { node: a },
             20 => Move::PauseNode { node: a },
             21 => Move::Skew { client: a, skew: b },
-            22 => Move::Drift { client: a, ticks: b },
-            23 => Move::Jump { node: a, back: b != 0 },
+            22 => Move::Drift {
+                client: a,
+                ticks: b,
+            },
+            23 => Move::Jump {
+                node: a,
+                back: b != 0,
+            },
             _ => return None,
         })
     }

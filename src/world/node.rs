@@ -115,7 +115,12 @@ impl Keyspace {
                     }
                 }
             }
-            entries.push(Entry { key: key.clone(), value: value.clone(), expires_in, writer });
+            entries.push(Entry {
+                key: key.clone(),
+                value: value.clone(),
+                expires_in,
+                writer,
+            });
         }
         for before in &self.entries {
             if !entries.iter().any(|entry| entry.key == before.key) {
@@ -126,8 +131,16 @@ impl Keyspace {
                 }
             }
         }
-        let after = Keyspace { entries, offset_ms: self.offset_ms };
-        Executed { after, reply, effect, overflow }
+        let after = Keyspace {
+            entries,
+            offset_ms: self.offset_ms,
+        };
+        Executed {
+            after,
+            reply,
+            effect,
+            overflow,
+        }
     }
 
     /// A formal server with this content, whose clock shows `present` plus the offset.
@@ -178,7 +191,10 @@ impl Keyspace {
                 ..entry.renamed(rename)
             })
             .collect();
-        Keyspace { entries, offset_ms: self.offset_ms }
+        Keyspace {
+            entries,
+            offset_ms: self.offset_ms,
+        }
     }
 
     /// One client's token generations are renamed (see [`symbols::retire`]).
@@ -187,13 +203,19 @@ impl Keyspace {
         let rename = |text: &[u8]| symbols::retire(text, client, map);
         let mut entries: Vec<Entry> = self.entries.iter().map(|e| e.renamed(&rename)).collect();
         entries.sort();
-        Keyspace { entries, offset_ms: self.offset_ms }
+        Keyspace {
+            entries,
+            offset_ms: self.offset_ms,
+        }
     }
 
     /// A restart without any data; the clock stays as it is.
     #[must_use]
     pub fn emptied(&self) -> Keyspace {
-        Keyspace { entries: Vec::new(), offset_ms: self.offset_ms }
+        Keyspace {
+            entries: Vec::new(),
+            offset_ms: self.offset_ms,
+        }
     }
 
     /// Equal entries; the server's clock may differ where nobody can see it.
@@ -222,7 +244,10 @@ impl Keyspace {
     pub fn renamed(&self, rename: &dyn Fn(&[u8]) -> Vec<u8>) -> Keyspace {
         let mut entries: Vec<Entry> = self.entries.iter().map(|e| e.renamed(rename)).collect();
         entries.sort();
-        Keyspace { entries, offset_ms: self.offset_ms }
+        Keyspace {
+            entries,
+            offset_ms: self.offset_ms,
+        }
     }
 }
 
@@ -242,13 +267,18 @@ impl Entry {
 fn map_text(value: &Value, rename: &dyn Fn(&[u8]) -> Vec<u8>) -> Value {
     match value {
         Value::String(text) => Value::String(rename(text)),
-        Value::Hash(hash) => {
-            Value::Hash(hash.iter().map(|(field, text)| (rename(field), rename(text))).collect())
-        }
+        Value::Hash(hash) => Value::Hash(
+            hash.iter()
+                .map(|(field, text)| (rename(field), rename(text)))
+                .collect(),
+        ),
         Value::List(list) => Value::List(list.iter().map(|item| rename(item)).collect()),
-        Value::SortedSet(set) => {
-            Value::SortedSet(set.ranked().into_iter().map(|(m, score)| (rename(m), score)).collect())
-        }
+        Value::SortedSet(set) => Value::SortedSet(
+            set.ranked()
+                .into_iter()
+                .map(|(m, score)| (rename(m), score))
+                .collect(),
+        ),
     }
 }
 

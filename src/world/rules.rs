@@ -27,13 +27,28 @@ pub const OVERFLOW_TABLE: u8 = 8;
 /// The overflow bits in words.
 pub fn overflow_reason(overflow: u8) -> String {
     let reasons = [
-        (OVERFLOW_SLOTS, "more messages of one client in flight than the model holds"),
-        (OVERFLOW_COUNTER, "a counter in Redis grew beyond what the model holds"),
-        (OVERFLOW_GENERATIONS, "too many old tokens of one client in flight"),
-        (OVERFLOW_TABLE, "a table entry is missing, which is an error in lockproof itself"),
+        (
+            OVERFLOW_SLOTS,
+            "more messages of one client in flight than the model holds",
+        ),
+        (
+            OVERFLOW_COUNTER,
+            "a counter in Redis grew beyond what the model holds",
+        ),
+        (
+            OVERFLOW_GENERATIONS,
+            "too many old tokens of one client in flight",
+        ),
+        (
+            OVERFLOW_TABLE,
+            "a table entry is missing, which is an error in lockproof itself",
+        ),
     ];
-    let texts: Vec<&str> =
-        reasons.iter().filter(|(bit, _)| overflow & bit != 0).map(|(_, text)| *text).collect();
+    let texts: Vec<&str> = reasons
+        .iter()
+        .filter(|(bit, _)| overflow & bit != 0)
+        .map(|(_, text)| *text)
+        .collect();
     texts.join("; ")
 }
 
@@ -85,7 +100,14 @@ struct Step<'w, const W: usize> {
 
 impl<'w, const W: usize> Step<'w, W> {
     fn from(world: &'w World<W>, state: &State<W>) -> Self {
-        Step { world, state: *state, violates: 0, fault: false, progress: false, overflow: 0 }
+        Step {
+            world,
+            state: *state,
+            violates: 0,
+            fault: false,
+            progress: false,
+            overflow: 0,
+        }
     }
 
     /// A step that spends one of a fault's budget.
@@ -244,10 +266,13 @@ impl<'w, const W: usize> Step<'w, W> {
 
     fn nodes_where(&self, test: impl Fn(&super::node::Holders) -> bool) -> usize {
         let world = self.world;
-        let holders = |node: &super::world::NodeFields| {
-            &world.tables.holders[self.state.get(node.keyspace)]
-        };
-        world.nodes.iter().filter(|node| test(holders(node))).count()
+        let holders =
+            |node: &super::world::NodeFields| &world.tables.holders[self.state.get(node.keyspace)];
+        world
+            .nodes
+            .iter()
+            .filter(|node| test(holders(node)))
+            .count()
     }
 
     /// The holder writes what it computed from the value that it read when it
@@ -269,7 +294,12 @@ impl<'w, const W: usize> Step<'w, W> {
 
     fn crash(&mut self, client: usize) {
         let fields = self.world.clients[client];
-        for field in [fields.effect, fields.effective, fields.grace, fields.overrun] {
+        for field in [
+            fields.effect,
+            fields.effective,
+            fields.grace,
+            fields.overrun,
+        ] {
             self.state.set(field, 0);
         }
         self.state.set(fields.status, 1);
@@ -284,7 +314,8 @@ impl<'w, const W: usize> Step<'w, W> {
 
     fn resume(&mut self, client: usize) {
         let class = self.world.class_now(&self.state, client);
-        self.state.set(self.world.clients[client].local, usize::from(class));
+        self.state
+            .set(self.world.clients[client].local, usize::from(class));
         self.state.set(self.world.clients[client].status, 0);
     }
 
@@ -316,7 +347,16 @@ impl<'w, const W: usize> Step<'w, W> {
             return;
         }
         let content = Content::Request(command);
-        self.post(client, Message { content, node, thread, awaited: true, allowance: 0 });
+        self.post(
+            client,
+            Message {
+                content,
+                node,
+                thread,
+                awaited: true,
+                allowance: 0,
+            },
+        );
     }
 
     /// Puts a message into a free slot.
@@ -327,7 +367,8 @@ impl<'w, const W: usize> Step<'w, W> {
             self.overflow |= OVERFLOW_SLOTS;
             return;
         }
-        self.state.set(fields.slots[0], self.world.messages.pack(message));
+        self.state
+            .set(fields.slots[0], self.world.messages.pack(message));
         self.sort_slots(client);
     }
 
@@ -345,7 +386,11 @@ impl<'w, const W: usize> Step<'w, W> {
         for slot in self.world.clients[client].slots {
             if let Some(mut message) = self.world.messages.unpack(self.state.get(slot)) {
                 let kept = edit(&mut message);
-                let packed = if kept { self.world.messages.pack(message) } else { 0 };
+                let packed = if kept {
+                    self.world.messages.pack(message)
+                } else {
+                    0
+                };
                 self.state.set(slot, packed);
             }
         }
@@ -380,7 +425,14 @@ impl<'w, const W: usize> Step<'w, W> {
         self.take(client, slot);
         if message.awaited {
             let content = Content::Reply(execution.reply);
-            self.post(client, Message { content, allowance: 0, ..message });
+            self.post(
+                client,
+                Message {
+                    content,
+                    allowance: 0,
+                    ..message
+                },
+            );
         }
         self.judge_the_dead();
     }
@@ -417,7 +469,13 @@ impl<'w, const W: usize> Step<'w, W> {
                 let reply = self.world.tables.local_reply(client, skew, reply);
                 self.feed(client, Symbolic::Reply { thread, reply });
             }
-            _ => self.feed(client, Symbolic::Fail { thread, definite: false }),
+            _ => self.feed(
+                client,
+                Symbolic::Fail {
+                    thread,
+                    definite: false,
+                },
+            ),
         }
     }
 
@@ -471,10 +529,13 @@ impl<'w, const W: usize> Step<'w, W> {
         let keyspace = self.state.get(node.keyspace);
         if node.synced.exists() {
             let synced = self.state.get(node.synced);
-            self.state.set(node.lagging, usize::from(synced != keyspace));
-            self.state.set(node.synced, usize::from(tables.tick[synced]));
+            self.state
+                .set(node.lagging, usize::from(synced != keyspace));
+            self.state
+                .set(node.synced, usize::from(tables.tick[synced]));
         }
-        self.state.set(node.keyspace, usize::from(tables.tick[keyspace]));
+        self.state
+            .set(node.keyspace, usize::from(tables.tick[keyspace]));
         let pause = self.state.get(node.pause);
         if pause > 0 {
             self.state.set(node.pause, pause + 1);
@@ -579,7 +640,14 @@ impl<const W: usize> World<W> {
             for value in 1..=facts.options[usize::from(thread)] {
                 let mut step = Step::from(self, state);
                 step.feed(index, Symbolic::Choose { thread, value });
-                step.finish(Move::Choose { client, thread, value }, visit);
+                step.finish(
+                    Move::Choose {
+                        client,
+                        thread,
+                        value,
+                    },
+                    visit,
+                );
             }
         }
         if facts.phase == Phase::Held && state.get(fields.effect) != 2 {
@@ -615,11 +683,22 @@ impl<const W: usize> World<W> {
         if self.left(state, Fault::ClientSkew) > 0 && fresh && !skewed {
             let (_, size) = self.config.switch(Fault::ClientSkew);
             for ticks in [size as i8, -(size as i8)] {
-                let skew = self.tables.needs.skews.iter().position(|skew| *skew == ticks);
+                let skew = self
+                    .tables
+                    .needs
+                    .skews
+                    .iter()
+                    .position(|skew| *skew == ticks);
                 let mut step = Step::fault(self, state, Fault::ClientSkew);
                 let skew = skew.unwrap_or_default();
                 step.state.set(fields.skew, skew);
-                step.finish(Move::Skew { client, skew: skew as u8 }, visit);
+                step.finish(
+                    Move::Skew {
+                        client,
+                        skew: skew as u8,
+                    },
+                    visit,
+                );
             }
         }
     }
@@ -640,12 +719,24 @@ impl<const W: usize> World<W> {
                 if self.node_paused(state, usize::from(message.node)).is_none() {
                     let mut step = Step::from(self, state);
                     step.execute(index, slot, message, command);
-                    step.finish(Move::Execute { client, slot: place }, visit);
+                    step.finish(
+                        Move::Execute {
+                            client,
+                            slot: place,
+                        },
+                        visit,
+                    );
                 }
             } else if self.runs(state, index) {
                 let mut step = Step::from(self, state);
                 step.deliver(index, slot, message);
-                step.finish(Move::Deliver { client, slot: place }, visit);
+                step.finish(
+                    Move::Deliver {
+                        client,
+                        slot: place,
+                    },
+                    visit,
+                );
             }
             if message.content != Content::Broken {
                 self.message_faults(state, index, slot, message, visit);
@@ -666,15 +757,31 @@ impl<const W: usize> World<W> {
             let mut step = Step::fault(self, state, Fault::Loss);
             step.take(index, slot);
             step.judge_the_dead();
-            step.finish(Move::Lose { client, slot: place }, visit);
+            step.finish(
+                Move::Lose {
+                    client,
+                    slot: place,
+                },
+                visit,
+            );
         }
         let (_, size) = self.config.switch(Fault::Delay);
         if self.left(state, Fault::Delay) > 0 && message.allowance == 0 {
             let mut step = Step::fault(self, state, Fault::Delay);
-            let delayed = Message { allowance: size, ..message };
-            step.state.set(self.clients[index].slots[slot], self.messages.pack(delayed));
+            let delayed = Message {
+                allowance: size,
+                ..message
+            };
+            step.state
+                .set(self.clients[index].slots[slot], self.messages.pack(delayed));
             step.sort_slots(index);
-            step.finish(Move::Delay { client, slot: place }, visit);
+            step.finish(
+                Move::Delay {
+                    client,
+                    slot: place,
+                },
+                visit,
+            );
         }
     }
 
@@ -703,7 +810,11 @@ impl<const W: usize> World<W> {
         let empty = usize::from(self.tables.emptied);
         let restarts = [
             (Fault::RestartNone, empty, Move::RestartNone { node }),
-            (Fault::RestartEverysec, synced, Move::RestartEverysec { node }),
+            (
+                Fault::RestartEverysec,
+                synced,
+                Move::RestartEverysec { node },
+            ),
             (Fault::RestartAlways, keyspace, Move::RestartAlways { node }),
         ];
         for (fault, after, restart) in restarts {
@@ -769,7 +880,13 @@ impl<const W: usize> World<W> {
                 if range.contains(&skew) {
                     let mut step = Step::fault(self, state, Fault::ClientDrift);
                     step.tick(Some((client, ticks)));
-                    step.finish(Move::Drift { client: client as u8, ticks }, visit);
+                    step.finish(
+                        Move::Drift {
+                            client: client as u8,
+                            ticks,
+                        },
+                        visit,
+                    );
                 }
             }
         }
@@ -814,7 +931,9 @@ impl<const W: usize> World<W> {
     fn node_may_wait(&self, state: &State<W>, node: usize) -> bool {
         let fields = &self.nodes[node];
         let (_, size) = self.config.switch(Fault::NodePause);
-        let patient = self.node_paused(state, node).is_none_or(|ticks| ticks < size);
+        let patient = self
+            .node_paused(state, node)
+            .is_none_or(|ticks| ticks < size);
         let synced = state.get(fields.lagging) == 0
             || state.get(fields.synced) == state.get(fields.keyspace);
         patient && synced

@@ -142,8 +142,14 @@ fn parse_symbol(text: &[u8]) -> Option<(Symbol, usize)> {
     }
     let end = text.iter().take(8).position(|b| *b == b'>')?;
     let symbol = match &text[1..end] {
-        [b't', b'o', b'k', b'.', mark] => Symbol::Local { token: true, mark: *mark },
-        [b'o', b'w', b'n', b'.', mark] => Symbol::Local { token: false, mark: *mark },
+        [b't', b'o', b'k', b'.', mark] => Symbol::Local {
+            token: true,
+            mark: *mark,
+        },
+        [b'o', b'w', b'n', b'.', mark] => Symbol::Local {
+            token: false,
+            mark: *mark,
+        },
         [b't', b'o', b'k', c @ b'A'..=b'H', g] => Symbol::Server {
             client: c - b'A',
             generation: Some(match g {
@@ -187,8 +193,14 @@ pub fn to_local(text: &[u8], me: u8, skew_ms: i64, horizon_ms: i64) -> Vec<u8> {
 pub fn to_server(text: &[u8], me: u8, skew_ms: i64, horizon_ms: i64) -> Result<Vec<u8>, String> {
     let mut foreign = None;
     let named = map_symbols(text, |symbol| match symbol {
-        Symbol::Local { token: true, mark: b'0' } => token(me, 0),
-        Symbol::Local { token: false, mark: b'0' } => owner(me),
+        Symbol::Local {
+            token: true,
+            mark: b'0',
+        } => token(me, 0),
+        Symbol::Local {
+            token: false,
+            mark: b'0',
+        } => owner(me),
         Symbol::Local { token, mark } => {
             let text = local_symbol(token, mark);
             foreign = Some(text.clone());
@@ -205,8 +217,14 @@ pub fn to_server(text: &[u8], me: u8, skew_ms: i64, horizon_ms: i64) -> Result<V
 /// A symbol as text again.
 pub fn print(symbol: Symbol) -> String {
     match symbol {
-        Symbol::Server { client, generation: Some(g) } => token(client, g),
-        Symbol::Server { client, generation: None } => owner(client),
+        Symbol::Server {
+            client,
+            generation: Some(g),
+        } => token(client, g),
+        Symbol::Server {
+            client,
+            generation: None,
+        } => owner(client),
         Symbol::Local { token, mark } => local_symbol(token, mark),
     }
 }
@@ -220,9 +238,10 @@ fn local_symbol(token: bool, mark: u8) -> String {
 /// generation of `g`; what is stale stays stale.
 pub fn retire(text: &[u8], client: u8, map: &[u8; GENERATIONS as usize]) -> Vec<u8> {
     map_symbols(text, |symbol| match symbol {
-        Symbol::Server { client: c, generation: Some(g) } if c == client && g < STALE => {
-            token(c, map[usize::from(g)])
-        }
+        Symbol::Server {
+            client: c,
+            generation: Some(g),
+        } if c == client && g < STALE => token(c, map[usize::from(g)]),
         other => print(other),
     })
 }
@@ -244,7 +263,10 @@ pub fn twin(text: &[u8]) -> Option<Vec<u8>> {
 pub fn generations(text: &[u8], client: u8) -> u8 {
     let mut set = 0;
     map_symbols(text, |symbol| {
-        if let Symbol::Server { client: c, generation: Some(g) } = symbol
+        if let Symbol::Server {
+            client: c,
+            generation: Some(g),
+        } = symbol
             && c == client
             && g < STALE
         {
@@ -305,6 +327,9 @@ mod tests {
     fn retiring_renames_one_client_only() {
         let mut map = [STALE; GENERATIONS as usize];
         map[0] = 1;
-        assert_eq!(retire(b"<tokA0><tokA1><tokB0>", 0, &map), b"<tokA1><tokAs><tokB0>");
+        assert_eq!(
+            retire(b"<tokA0><tokA1><tokB0>", 0, &map),
+            b"<tokA1><tokAs><tokB0>"
+        );
     }
 }

@@ -254,7 +254,13 @@ impl Automaton {
             let over = after != NONE && facts[usize::from(after)].lease == Lease::Over;
             facts[class].lapsing = facts[class].phase == Phase::Held && over;
         }
-        Automaton { facts, next, output, outputs: outputs.items().to_vec(), concurrency }
+        Automaton {
+            facts,
+            next,
+            output,
+            outputs: outputs.items().to_vec(),
+            concurrency,
+        }
     }
 }
 
@@ -294,7 +300,14 @@ struct Moves {
 
 impl Moves {
     fn lay_out(closure: &Closure) -> Moves {
-        let Needs { tick_ms, horizon_ms, ttl_ms, clients, jump, .. } = closure.needs;
+        let Needs {
+            tick_ms,
+            horizon_ms,
+            ttl_ms,
+            clients,
+            jump,
+            ..
+        } = closure.needs;
         let ids = 0..closure.keyspaces.len() as u16;
         let map = |f: &dyn Fn(&super::node::Keyspace) -> super::node::Keyspace| -> Vec<u16> {
             ids.clone().map(|id| keyspace_id(closure, id, f)).collect()
@@ -319,7 +332,12 @@ impl Moves {
             tick: map(&|k| k.advance(tick_ms, horizon_ms)),
             jump: [jumped(0), jumped(1)],
             retire,
-            holders: closure.keyspaces.items().iter().map(|k| k.holders(ttl_ms)).collect(),
+            holders: closure
+                .keyspaces
+                .items()
+                .iter()
+                .map(|k| k.holders(ttl_ms))
+                .collect(),
         }
     }
 }
@@ -367,26 +385,36 @@ impl Messages {
             for index in 0..closure.needs.skews.len() {
                 let skew = closure.skew_ms(index);
                 for id in 0..closure.local_commands.len() as u16 {
-                    self.server_command.push(server_command(closure, client, skew, id));
+                    self.server_command
+                        .push(server_command(closure, client, skew, id));
                 }
                 for reply in closure.replies.items() {
                     let local = closure.local_reply(reply, client, skew);
-                    self.local_reply.push(closure.local_replies.find(&local).unwrap_or(NONE));
+                    self.local_reply
+                        .push(closure.local_replies.find(&local).unwrap_or(NONE));
                 }
             }
         }
     }
 
     fn age(&mut self, closure: &Closure) {
-        let Needs { tick_ms, horizon_ms, .. } = closure.needs;
+        let Needs {
+            tick_ms,
+            horizon_ms,
+            ..
+        } = closure.needs;
         let age = |word: &Bytes| symbols::shift(word, -tick_ms, horizon_ms);
         for command in closure.commands.items() {
             self.age_command.push(find_command(closure, command, age));
-            let set = command.argv.iter().map(|word| symbols::generations(word, command.client));
+            let set = command
+                .argv
+                .iter()
+                .map(|word| symbols::generations(word, command.client));
             self.generations.push(set.fold(0, |all, one| all | one));
         }
         for reply in closure.replies.items() {
-            self.age_reply.push(find_reply(closure, &closure.aged_reply(reply)));
+            self.age_reply
+                .push(find_reply(closure, &closure.aged_reply(reply)));
         }
     }
 
@@ -396,7 +424,8 @@ impl Messages {
                 let map = retirement(mask);
                 for command in closure.commands.items() {
                     let retire = |word: &Bytes| symbols::retire(word, client, &map);
-                    self.retire_command.push(find_command(closure, command, retire));
+                    self.retire_command
+                        .push(find_command(closure, command, retire));
                 }
                 for reply in closure.replies.items() {
                     let retired = closure.retired_reply(reply, client, mask);
@@ -413,12 +442,22 @@ fn server_command(closure: &Closure, client: u8, skew_ms: i64, id: u16) -> u16 {
         return NONE;
     };
     let family = closure.family(id);
-    closure.commands.find(&Command { client, family, argv }).unwrap_or(NONE)
+    closure
+        .commands
+        .find(&Command {
+            client,
+            family,
+            argv,
+        })
+        .unwrap_or(NONE)
 }
 
 fn find_command(closure: &Closure, command: &Command, f: impl Fn(&Bytes) -> Bytes) -> u16 {
     let argv = command.argv.iter().map(f).collect();
-    closure.commands.find(&Command { argv, ..*command }).unwrap_or(NONE)
+    closure
+        .commands
+        .find(&Command { argv, ..*command })
+        .unwrap_or(NONE)
 }
 
 fn find_reply(closure: &Closure, reply: &Reply) -> u16 {

@@ -100,7 +100,9 @@ pub struct World<const W: usize> {
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
     /// The state does not fit the largest representation.
-    #[error("a state of this world takes {bits} bits, more than {most}; use fewer clients, nodes or faults")]
+    #[error(
+        "a state of this world takes {bits} bits, more than {most}; use fewer clients, nodes or faults"
+    )]
     TooWide { bits: usize, most: usize },
 }
 
@@ -130,16 +132,28 @@ impl Plan {
         let clients = (0..config.clients)
             .map(|_| client_fields(&config, &tables, &messages, &mut packer))
             .collect();
-        let nodes =
-            (0..config.nodes).map(|_| node_fields(&config, &tables, &mut packer)).collect();
+        let nodes = (0..config.nodes)
+            .map(|_| node_fields(&config, &tables, &mut packer))
+            .collect();
         let links = usize::from(config.clients) * usize::from(config.nodes);
         let (partitions, _) = config.switch(Fault::Partition);
-        let cut = (0..links).map(|_| packer.field(usize::from(partitions.min(1)))).collect();
+        let cut = (0..links)
+            .map(|_| packer.field(usize::from(partitions.min(1))))
+            .collect();
         let mut budget = [Field::NOTHING; 13];
         for switch in &config.switches {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
         }
-        Plan { config, tables, packer, clients, nodes, cut, budget, messages }
+        Plan {
+            config,
+            tables,
+            packer,
+            clients,
+            nodes,
+            cut,
+            budget,
+            messages,
+        }
     }
 
     /// Words that a state takes.
@@ -181,7 +195,11 @@ fn client_fields(
     let (crashes, _) = config.switch(Fault::ClientCrash);
     let (pauses, pause) = config.switch(Fault::ClientPause);
     let (overruns, _) = config.switch(Fault::Overrun);
-    let status = if pauses > 0 { 2 + usize::from(pause) } else { usize::from(crashes.min(1)) };
+    let status = if pauses > 0 {
+        2 + usize::from(pause)
+    } else {
+        usize::from(crashes.min(1))
+    };
     ClientFields {
         local: packer.field(tables.facts.len() - 1),
         status: packer.field(status),
@@ -200,7 +218,11 @@ fn node_fields(config: &WorldConfig, tables: &Tables, packer: &mut Packer) -> No
     let keyspaces = tables.keyspaces - 1;
     NodeFields {
         keyspace: packer.field(keyspaces),
-        pause: packer.field(if pauses > 0 { 1 + usize::from(pause) } else { 0 }),
+        pause: packer.field(if pauses > 0 {
+            1 + usize::from(pause)
+        } else {
+            0
+        }),
         synced: packer.field(if losses > 0 { keyspaces } else { 0 }),
         lagging: packer.field(usize::from(losses.min(1))),
     }
@@ -220,7 +242,10 @@ impl<const W: usize> World<W> {
             state.set(client.skew, usize::from(self.no_skew));
         }
         for switch in &self.config.switches {
-            state.set(self.budget[switch.fault as usize], usize::from(switch.budget));
+            state.set(
+                self.budget[switch.fault as usize],
+                usize::from(switch.budget),
+            );
         }
         state
     }
@@ -243,7 +268,10 @@ impl<const W: usize> World<W> {
     }
 
     pub(super) fn node_paused(&self, state: &State<W>, node: usize) -> Option<u8> {
-        state.get(self.nodes[node].pause).checked_sub(1).map(|ticks| ticks as u8)
+        state
+            .get(self.nodes[node].pause)
+            .checked_sub(1)
+            .map(|ticks| ticks as u8)
     }
 
     pub(super) fn cut(&self, client: usize, node: usize) -> Field {
@@ -251,7 +279,8 @@ impl<const W: usize> World<W> {
     }
 
     pub(super) fn message(&self, state: &State<W>, client: usize, slot: usize) -> Option<Message> {
-        self.messages.unpack(state.get(self.clients[client].slots[slot]))
+        self.messages
+            .unpack(state.get(self.clients[client].slots[slot]))
     }
 
     /// What can still be spent of a fault's budget.

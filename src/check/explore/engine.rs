@@ -99,12 +99,33 @@ impl<Y: System> Engine<Y> {
         let table = Table::new();
         // Initial states are known to their owners from the start, so any of
         // them is a sound filling for the cache.
-        let recent = initial.first().map_or(Vec::new(), |first| vec![*first; RECENT]);
+        let recent = initial
+            .first()
+            .map_or(Vec::new(), |first| vec![*first; RECENT]);
         let found = vec![None; system.properties().len()];
-        let desk = Desk { index, own: Vec::new(), parcels: vec![Vec::new(); workers], recent };
-        let searched = Searched { table, ends: Vec::new(), found };
-        let mut engine = Engine { system, ledger, searched, at: None, desk, news: News::default() };
-        let own = initial.iter().map(|state| Hashed::new(*state)).filter(|s| owner(s.hash, workers) == index);
+        let desk = Desk {
+            index,
+            own: Vec::new(),
+            parcels: vec![Vec::new(); workers],
+            recent,
+        };
+        let searched = Searched {
+            table,
+            ends: Vec::new(),
+            found,
+        };
+        let mut engine = Engine {
+            system,
+            ledger,
+            searched,
+            at: None,
+            desk,
+            news: News::default(),
+        };
+        let own = initial
+            .iter()
+            .map(|state| Hashed::new(*state))
+            .filter(|s| owner(s.hash, workers) == index);
         engine.desk.own.extend(own);
         engine.keep();
         engine.ledger.post(None, &mut engine.news);
@@ -144,7 +165,9 @@ impl<Y: System> Engine<Y> {
 
     /// Expands the next states of the level; false when it is done.
     pub fn turn(&mut self) -> bool {
-        let Some((level, rest)) = &mut self.at else { return false };
+        let Some((level, rest)) = &mut self.at else {
+            return false;
+        };
         let (level, start) = (*level, rest.start);
         let end = rest.end.min(start.saturating_add(TURN));
         rest.start = end;
@@ -173,7 +196,9 @@ impl<Y: System> Engine<Y> {
     pub fn outgoing(&mut self, all: bool) -> impl Iterator<Item = (usize, Vec<Y::State>)> + '_ {
         let least = if all { 1 } else { PARCEL };
         let parcels = self.desk.parcels.iter_mut().enumerate();
-        parcels.filter(move |(_, parcel)| parcel.len() >= least).map(|(to, parcel)| (to, std::mem::take(parcel)))
+        parcels
+            .filter(move |(_, parcel)| parcel.len() >= least)
+            .map(|(to, parcel)| (to, std::mem::take(parcel)))
     }
 
     /// Gives up what is left of the level.
@@ -185,26 +210,34 @@ impl<Y: System> Engine<Y> {
 
     /// What was searched. The worker is of no use afterwards.
     pub fn finish(&mut self) -> Searched<Y::State> {
-        std::mem::replace(&mut self.searched, Searched { table: Table::new(), ends: Vec::new(), found: Vec::new() })
+        std::mem::replace(
+            &mut self.searched,
+            Searched {
+                table: Table::new(),
+                ends: Vec::new(),
+                found: Vec::new(),
+            },
+        )
     }
 
     fn expand(&mut self, level: u32, state: &Y::State) {
         let (desk, news, found) = (&mut self.desk, &mut self.news, &mut self.searched.found);
         let keep = !self.ledger.full();
-        self.system.successors(state, &mut |next: Transition<Y::State>| {
-            if next.violates != 0 {
-                news.violated |= next.violates;
-                note(found, level, state, &next);
-            }
-            if next.overflow != 0 {
-                news.overflow |= next.overflow;
-                return;
-            }
-            news.transitions += 1;
-            if keep {
-                desk.file(next.state);
-            }
-        });
+        self.system
+            .successors(state, &mut |next: Transition<Y::State>| {
+                if next.violates != 0 {
+                    news.violated |= next.violates;
+                    note(found, level, state, &next);
+                }
+                if next.overflow != 0 {
+                    news.overflow |= next.overflow;
+                    return;
+                }
+                news.transitions += 1;
+                if keep {
+                    desk.file(next.state);
+                }
+            });
     }
 
     /// Inserts the own states that wait on the desk.
@@ -248,7 +281,12 @@ impl<S: Copy + Eq + std::hash::Hash> Desk<S> {
 
 #[cold]
 fn note<S: Copy + Ord>(found: &mut [Option<Found<S>>], depth: u32, from: &S, next: &Transition<S>) {
-    let new = Found { depth, from: *from, action: next.action, to: next.state };
+    let new = Found {
+        depth,
+        from: *from,
+        action: next.action,
+        to: next.state,
+    };
     for (property, best) in found.iter_mut().enumerate().take(32) {
         if next.violates >> property & 1 == 1 && best.as_ref().is_none_or(|best| new < *best) {
             *best = Some(new);

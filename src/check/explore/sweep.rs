@@ -43,7 +43,11 @@ pub(super) fn sweep<Y: System>(
     searched: &[Searched<Y::State>],
     should_stop: &ShouldStop,
 ) -> Result<Swept<Y::State>, String> {
-    let sweeper = Sweeper { system, searched, good: searched.iter().map(Bits::new).collect() };
+    let sweeper = Sweeper {
+        system,
+        searched,
+        good: searched.iter().map(Bits::new).collect(),
+    };
     let mut downwards = true;
     loop {
         let round = sweeper.round(downwards, should_stop)?;
@@ -55,7 +59,9 @@ pub(super) fn sweep<Y: System>(
         }
         downwards = !downwards;
     }
-    Ok(sweeper.first_stuck().map_or(Swept::Free, |(level, state)| Swept::Stuck(level, state)))
+    Ok(sweeper
+        .first_stuck()
+        .map_or(Swept::Free, |(level, state)| Swept::Stuck(level, state)))
 }
 
 /// A bit a state, for one worker's states.
@@ -64,7 +70,11 @@ struct Bits(Vec<AtomicU64>);
 impl Bits {
     fn new<S: Copy + Eq + std::hash::Hash>(searched: &Searched<S>) -> Bits {
         let states = searched.table.states().len();
-        Bits((0..states.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+        Bits(
+            (0..states.div_ceil(64))
+                .map(|_| AtomicU64::new(0))
+                .collect(),
+        )
     }
 
     fn get(&self, position: usize) -> bool {
@@ -91,7 +101,11 @@ impl<Y: System> Sweeper<'_, Y> {
     fn round(&self, downwards: bool, should_stop: &ShouldStop) -> Result<Round, String> {
         let workers = self.good.iter().enumerate();
         let mut blocks: Vec<(usize, usize)> = workers
-            .flat_map(|(worker, bits)| (0..bits.0.len()).step_by(BLOCK).map(move |word| (word, worker)))
+            .flat_map(|(worker, bits)| {
+                (0..bits.0.len())
+                    .step_by(BLOCK)
+                    .map(move |word| (word, worker))
+            })
             .collect();
         // By position first, so that all workers' states of a depth go together.
         blocks.sort_unstable();
@@ -113,7 +127,10 @@ impl<Y: System> Sweeper<'_, Y> {
             changed
         };
         let changed = on_threads(self.searched.len(), take)?.contains(&true);
-        Ok(Round { changed, stopped: stopped.into_inner() })
+        Ok(Round {
+            changed,
+            stopped: stopped.into_inner(),
+        })
     }
 
     fn block(&self, worker: usize, word: usize, downwards: bool) -> bool {
@@ -137,9 +154,10 @@ impl<Y: System> Sweeper<'_, Y> {
     fn is_good(&self, state: &Y::State) -> bool {
         let mut good = self.system.excused(state);
         if !good {
-            self.system.successors(state, &mut |next: Transition<Y::State>| {
-                good = good || !next.fault && (next.progress || self.known_good(&next.state));
-            });
+            self.system
+                .successors(state, &mut |next: Transition<Y::State>| {
+                    good = good || !next.fault && (next.progress || self.known_good(&next.state));
+                });
         }
         good
     }
@@ -152,12 +170,23 @@ impl<Y: System> Sweeper<'_, Y> {
     }
 
     fn first_stuck(&self) -> Option<(u32, Y::State)> {
-        let levels = self.searched.iter().map(Searched::levels).max().unwrap_or(0);
+        let levels = self
+            .searched
+            .iter()
+            .map(Searched::levels)
+            .max()
+            .unwrap_or(0);
         (0..levels).find_map(|level| {
-            let stuck = self.searched.iter().zip(&self.good).flat_map(|(searched, good)| {
-                let stuck = searched.range(level).filter(|position| !good.get(*position));
-                stuck.map(|position| searched.table.states()[position])
-            });
+            let stuck = self
+                .searched
+                .iter()
+                .zip(&self.good)
+                .flat_map(|(searched, good)| {
+                    let stuck = searched
+                        .range(level)
+                        .filter(|position| !good.get(*position));
+                    stuck.map(|position| searched.table.states()[position])
+                });
             stuck.min().map(|state| (level as u32, state))
         })
     }

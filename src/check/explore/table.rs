@@ -42,7 +42,10 @@ pub(super) struct Hashed<S> {
 
 impl<S: Hash> Hashed<S> {
     pub fn new(state: S) -> Hashed<S> {
-        Hashed { hash: hash_of(&state), state }
+        Hashed {
+            hash: hash_of(&state),
+            state,
+        }
     }
 }
 
@@ -102,8 +105,15 @@ pub(super) struct Table<S> {
 
 impl<S: Copy + Eq + Hash> Table<S> {
     pub fn new() -> Table<S> {
-        let shard = || Shard { slots: vec![0; SHARD_SLOTS_MIN], used: 0, position_bits: 16 };
-        Table { states: Vec::new(), shards: (0..SHARDS).map(|_| shard()).collect() }
+        let shard = || Shard {
+            slots: vec![0; SHARD_SLOTS_MIN],
+            used: 0,
+            position_bits: 16,
+        };
+        Table {
+            states: Vec::new(),
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+        }
     }
 
     /// All states, in the order of their discovery.
@@ -118,7 +128,9 @@ impl<S: Copy + Eq + Hash> Table<S> {
 
     /// Adds a state; false if it was there already.
     pub fn insert(&mut self, new: &Hashed<S>) -> Result<bool, Full> {
-        let Err(slot) = self.probe(new.hash, &new.state) else { return Ok(false) };
+        let Err(slot) = self.probe(new.hash, &new.state) else {
+            return Ok(false);
+        };
         let position = self.states.len() + 1;
         if position >= STATES_MAX {
             return Err(Full);
@@ -201,7 +213,11 @@ impl<S: Copy + Eq + Hash> Table<S> {
         let old = &self.shards[number];
         // Twice the present size: the next rebuild of this shard is due by then.
         let position_bits = (usize::BITS - (self.states.len() * 2).leading_zeros()).clamp(16, 31);
-        let mut new = Shard { slots: vec![0; slots], used: old.used, position_bits };
+        let mut new = Shard {
+            slots: vec![0; slots],
+            used: old.used,
+            position_bits,
+        };
         for &entry in old.slots.iter().filter(|entry| **entry != 0) {
             let position = old.position(entry);
             place(&mut new, hash_of(&self.states[position]), position + 1);
@@ -268,7 +284,9 @@ mod tests {
     #[test]
     fn equal_hashes_do_not_make_states_equal() {
         let mut table = Table::new();
-        let mut batch: Vec<_> = (0..2_000).map(|i| Hashed::new(Colliding(i % 1_000))).collect();
+        let mut batch: Vec<_> = (0..2_000)
+            .map(|i| Hashed::new(Colliding(i % 1_000)))
+            .collect();
         assert_eq!(table.insert_all(&mut batch), Ok(1_000));
     }
 
@@ -278,7 +296,12 @@ mod tests {
             let mut shares = vec![0; workers];
             (0u64..80_000).for_each(|i| shares[owner(hash_of(&[i, i >> 3]), workers)] += 1);
             let fair = 80_000 / workers;
-            assert!(shares.iter().all(|share| (fair * 9 / 10..=fair * 11 / 10).contains(share)), "{shares:?}");
+            assert!(
+                shares
+                    .iter()
+                    .all(|share| (fair * 9 / 10..=fair * 11 / 10).contains(share)),
+                "{shares:?}"
+            );
         }
     }
 }

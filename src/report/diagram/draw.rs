@@ -367,6 +367,7 @@ pub(crate) fn sentence(trace: &Trace, step: &Step) -> String {
         Event::Execute { node, .. } => format!("{} {what}", words::node(*node)),
         Event::Call { client, .. }
         | Event::Wake { client, .. }
+        | Event::Choose { client, .. }
         | Event::Deliver { client, .. }
         | Event::Fail { client, .. }
         | Event::Outcome { client, .. }

@@ -33,6 +33,9 @@ impl Canvas<'_> {
                 let text = if *timed_out { "time-out" } else { "wakes" };
                 self.client_mark(*client, y, Shape::Dot, 4, text);
             }
+            Event::Choose { client, value, .. } => {
+                self.client_mark(*client, y, Shape::Dot, 4, &format!("draws {value}"));
+            }
             Event::Send { client, argv, .. } => {
                 self.client_mark(*client, y, Shape::Dot, -4, &words::command(argv));
             }
