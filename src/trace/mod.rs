@@ -9,6 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::redis::Reply;
 
+mod file;
+mod itf;
+mod story;
+mod validate;
+pub mod words;
+
+pub(crate) use file::permissions;
+pub use file::{MAX_BYTES, TraceError, check_lock, parse, read, to_json, write};
+pub use itf::{itf, write_itf};
+pub(crate) use story::violation;
+pub use story::{Story, story};
+pub use validate::{Inconsistency, validate};
+
 /// The schema name that this version reads and writes.
 pub const SCHEMA: &str = "lockproof.trace/1";
 
