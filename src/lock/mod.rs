@@ -41,3 +41,4 @@ pub use file::{LockFile, NodeCount};
 pub use program::Program;
 pub use registry::builtin_names;
 pub use types::*;
+pub use words::vocabulary;
