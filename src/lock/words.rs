@@ -65,15 +65,6 @@ impl Word {
     }
 }
 
-/// The words of a lock file that may suspend, and the fields that its table may
-/// have: what the guide has to explain.
-pub fn vocabulary() -> Vec<&'static str> {
-    let words = Word::ALL.iter().map(|(_, name)| *name);
-    let fields = super::file::FIELDS.iter().chain(&super::file::OPERATIONS);
-    let scripts = super::registry::SCRIPTS.iter().map(|script| script.name);
-    words.chain(fields.copied()).chain(scripts).collect()
-}
-
 /// A table of all words, on server 1 with the default time-out, and for the
 /// prelude `_numbers` (the words' numbers by name) and `_bind`, which makes a word
 /// for another server out of its number, the server and the time-out.
