@@ -1,7 +1,10 @@
-//! replay
+//! The real side: servers, proxies, client processes, the gate.
 
 pub mod binaries;
+pub mod client;
 pub mod clock;
+pub mod gate;
+pub mod protocol;
 pub mod proxy;
 pub mod server;
 mod server_admin;
@@ -9,3 +12,4 @@ mod server_disk;
 mod server_options;
 mod server_port;
 pub mod server_process;
+pub mod worker;
