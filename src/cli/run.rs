@@ -120,7 +120,7 @@ fn publish(out: &Path, report: &Report) -> Result<(), Failure> {
 }
 
 fn conclude(args: &Args, report: &Report, baseline: Option<&Baseline>) -> Ended {
-    anstream::println!("{}", terminal::matrix(report));
+    anstream::println!("{}", terminal::matrix_within(report, screen::width()));
     anstream::println!("The report: {}", args.out.join("report.html").display());
     if let Some(path) = &args.write_baseline {
         std::fs::write(path, Baseline::of(report).render())

@@ -671,7 +671,7 @@ impl<'w, const W: usize> Run<'w, W> {
                     },
                     None,
                 );
-                let message = "connection failed".into();
+                let message = trace::CONNECTION_FAILED.into();
                 self.feed(
                     client,
                     Input::Fail {

@@ -42,7 +42,10 @@ pub(super) struct Hashed<S> {
 
 impl<S: Hash> Hashed<S> {
     pub fn new(state: S) -> Hashed<S> {
-        Hashed { hash: hash_of(&state), state }
+        Hashed {
+            hash: hash_of(&state),
+            state,
+        }
     }
 }
 
@@ -75,7 +78,11 @@ pub(super) struct Table<S> {
 
 impl<S: Copy + Eq + Hash> Table<S> {
     pub fn new() -> Table<S> {
-        Table { states: Vec::new(), slots: vec![0; SLOTS_MIN], position_bits: bits_for(SLOTS_MIN) }
+        Table {
+            states: Vec::new(),
+            slots: vec![0; SLOTS_MIN],
+            position_bits: bits_for(SLOTS_MIN),
+        }
     }
 
     /// All states, in the order of their discovery.
@@ -90,7 +97,9 @@ impl<S: Copy + Eq + Hash> Table<S> {
 
     /// Adds a state; false if it was there already.
     pub fn insert(&mut self, new: &Hashed<S>) -> Result<bool, Full> {
-        let Err(slot) = self.probe(new.hash, &new.state) else { return Ok(false) };
+        let Err(slot) = self.probe(new.hash, &new.state) else {
+            return Ok(false);
+        };
         let number = self.states.len() + 1;
         if number >= STATES_MAX {
             return Err(Full);
@@ -122,7 +131,9 @@ impl<S: Copy + Eq + Hash> Table<S> {
     /// depend on each other, nor is there a branch to guess wrong between them,
     /// so the processor overlaps their misses.
     fn warm(&self, group: &[Hashed<S>]) {
-        let Some(first) = self.states.first() else { return };
+        let Some(first) = self.states.first() else {
+            return;
+        };
         let mut entries = [0; GROUP];
         for (entry, new) in entries.iter_mut().zip(group) {
             *entry = self.slots[self.home(new.hash)];
@@ -183,7 +194,11 @@ impl<S: Copy + Eq + Hash> Table<S> {
     }
 
     fn after(&self, slot: usize) -> usize {
-        if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
+        if slot + 1 == self.slots.len() {
+            0
+        } else {
+            slot + 1
+        }
     }
 
     fn entry(&self, hash: u64, number: usize) -> u32 {
@@ -249,7 +264,9 @@ mod tests {
     #[test]
     fn equal_hashes_do_not_make_states_equal() {
         let mut table = Table::new();
-        let mut batch: Vec<_> = (0..2_000).map(|i| Hashed::new(Colliding(i % 1_000))).collect();
+        let mut batch: Vec<_> = (0..2_000)
+            .map(|i| Hashed::new(Colliding(i % 1_000)))
+            .collect();
         assert_eq!(table.insert_all(&mut batch), Ok(1_000));
     }
 
@@ -259,7 +276,12 @@ mod tests {
             let mut shares = vec![0; workers];
             (0u64..80_000).for_each(|i| shares[owner(hash_of(&[i, i >> 3]), workers)] += 1);
             let fair = 80_000 / workers;
-            assert!(shares.iter().all(|share| (fair * 9 / 10..=fair * 11 / 10).contains(share)), "{shares:?}");
+            assert!(
+                shares
+                    .iter()
+                    .all(|share| (fair * 9 / 10..=fair * 11 / 10).contains(share)),
+                "{shares:?}"
+            );
         }
     }
 }
