@@ -5,12 +5,14 @@
 //! take turns, so that a busy machine slows both. The least of the rounds
 //! counts. Then criterion measures small searches.
 //!
-//! stateright gets a hand-written model with one property that always holds, not
-//! the adapter, whose properties generate successors a second time.
+//! stateright runs twice: on a hand-written model with one property that always
+//! holds, and through our adapter, which judges the same properties as the search
+//! does and has to generate successors a second time for it.
 
 #[path = "../tests/explorer_support/mod.rs"]
 mod explorer_support;
 
+use std::hash::Hash;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,6 +20,7 @@ use std::time::Instant;
 use criterion::{Criterion, Throughput};
 use explorer_support::grid::Grid;
 use explorer_support::redlock::{Redlock, SMALL};
+use lockproof::check::stateright::Adapter;
 use lockproof::check::{ExploreOptions, explore};
 use lockproof::world::System;
 use stateright::{Checker, Model, Property};
@@ -38,7 +41,8 @@ impl<Y: System> Model for Plain<Y> {
     }
 
     fn actions(&self, state: &Y::State, actions: &mut Vec<Self::Action>) {
-        self.0.successors(state, &mut |next| actions.push((next.action.0, next.state)));
+        self.0
+            .successors(state, &mut |next| actions.push((next.action.0, next.state)));
     }
 
     fn next_state(&self, _: &Y::State, action: Self::Action) -> Option<Y::State> {
@@ -60,11 +64,31 @@ struct Cost {
 }
 
 fn run_ours(system: Redlock, workers: usize, deadlock: bool) -> u64 {
-    explore(Arc::new(system), ExploreOptions { workers, deadlock, ..ExploreOptions::default() }, |_| {}).states
+    explore(
+        Arc::new(system),
+        ExploreOptions {
+            workers,
+            deadlock,
+            ..ExploreOptions::default()
+        },
+        |_| {},
+    )
+    .states
 }
 
-fn run_stateright(system: Redlock, threads: usize) -> u64 {
-    Plain(system).checker().threads(threads).spawn_bfs().join().unique_state_count() as u64
+fn run_stateright(
+    model: impl Model<State: Hash + Send + Sync + Clone + Eq, Action: Clone + Eq>
+    + Send
+    + Sync
+    + 'static,
+    threads: usize,
+) -> u64 {
+    model
+        .checker()
+        .threads(threads)
+        .spawn_bfs()
+        .join()
+        .unique_state_count() as u64
 }
 
 /// In the child: runs a tool and prints its cost.
@@ -73,16 +97,28 @@ fn child(tool: &str, threads: usize) {
     let states = match tool {
         "ours" => run_ours(LARGE, threads, false),
         "deadlock" => run_ours(LARGE, threads, true),
-        _ => run_stateright(LARGE, threads),
+        "adapter" => run_stateright(Adapter::new(Arc::new(LARGE)), threads),
+        _ => run_stateright(Plain(LARGE), threads),
     };
-    println!("{} {} {} {states}", start.elapsed().as_secs_f64(), cpu_seconds(), peak_kib());
+    println!(
+        "{} {} {} {states}",
+        start.elapsed().as_secs_f64(),
+        cpu_seconds(),
+        peak_kib()
+    );
 }
 
 /// The most memory that this process ever held.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("this comparison needs Linux");
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("the kernel reports VmHWM");
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("VmHWM is a number")
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM"))
+        .expect("the kernel reports VmHWM");
+    line.split_whitespace()
+        .nth(1)
+        .and_then(|kib| kib.parse().ok())
+        .expect("VmHWM is a number")
 }
 
 /// Processor time of all threads; fields 14 and 15, in ticks of 10 ms.
@@ -90,19 +126,33 @@ fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("this comparison needs Linux");
     let fields = stat.rsplit_once(')').expect("a name in brackets").1;
     let ticks = fields.split_whitespace().skip(11).take(2);
-    ticks.map(|ticks| ticks.parse::<f64>().expect("ticks are a number")).sum::<f64>() / 100.0
+    ticks
+        .map(|ticks| ticks.parse::<f64>().expect("ticks are a number"))
+        .sum::<f64>()
+        / 100.0
 }
 
 /// In the parent: runs a tool in a child.
 fn cost(tool: &str, threads: usize) -> Cost {
     let own = std::env::current_exe().expect("a running program has a path");
-    let output = Command::new(own).args(["--child", tool, &threads.to_string()]).output().expect("the child starts");
+    let output = Command::new(own)
+        .args(["--child", tool, &threads.to_string()])
+        .output()
+        .expect("the child starts");
     let text = String::from_utf8_lossy(&output.stdout);
-    let numbers: Vec<f64> = text.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    let numbers: Vec<f64> = text
+        .split_whitespace()
+        .filter_map(|number| number.parse().ok())
+        .collect();
     let [seconds, cpu_seconds, peak_kib, states] = numbers[..] else {
         panic!("{tool} failed: {}", String::from_utf8_lossy(&output.stderr));
     };
-    Cost { seconds, cpu_seconds, peak_kib, states }
+    Cost {
+        seconds,
+        cpu_seconds,
+        peak_kib,
+        states,
+    }
 }
 
 fn least(costs: &[Cost]) -> Cost {
@@ -116,7 +166,13 @@ fn least(costs: &[Cost]) -> Cost {
 }
 
 fn compare() {
-    let tools = [("stateright", 2), ("ours", 2), ("ours", 1), ("deadlock", 2)];
+    let tools = [
+        ("stateright", 2),
+        ("adapter", 2),
+        ("ours", 2),
+        ("ours", 1),
+        ("deadlock", 2),
+    ];
     let mut costs = vec![Vec::new(); tools.len()];
     for _ in 0..ROUNDS {
         for (costs, (tool, threads)) in costs.iter_mut().zip(tools) {
@@ -124,11 +180,19 @@ fn compare() {
         }
     }
     let costs: Vec<Cost> = costs.iter().map(|costs| least(costs)).collect();
-    println!("{LARGE:?}: {} states, least of {ROUNDS} rounds\n", costs[0].states);
-    println!("| search | threads | wall s | cpu s | bytes a state | times faster | times smaller |");
+    println!(
+        "{LARGE:?}: {} states, least of {ROUNDS} rounds\n",
+        costs[0].states
+    );
+    println!(
+        "| search | threads | wall s | cpu s | bytes a state | times faster | times smaller |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for (cost, (tool, threads)) in costs.iter().zip(tools) {
-        assert_eq!(cost.states, costs[0].states, "the tools disagree on the number of states");
+        assert_eq!(
+            cost.states, costs[0].states,
+            "the tools disagree on the number of states"
+        );
         println!(
             "| {tool} | {threads} | {:.2} | {:.2} | {:.1} | {:.1} | {:.1} |",
             cost.seconds,
@@ -141,19 +205,31 @@ fn compare() {
 }
 
 fn small(criterion: &mut Criterion) {
-    let grid = Grid { counters: 4, limit: 20 };
+    let grid = Grid {
+        counters: 4,
+        limit: 20,
+    };
     let mut group = criterion.benchmark_group("explore");
     group.sample_size(10);
     for workers in [1, 2] {
-        let options = ExploreOptions { workers, ..ExploreOptions::default() };
+        let options = ExploreOptions {
+            workers,
+            ..ExploreOptions::default()
+        };
         group.throughput(Throughput::Elements(grid.states()));
-        group.bench_function(format!("grid of {} states, {workers} workers", grid.states()), |bench| {
-            bench.iter(|| explore(Arc::new(grid), options.clone(), |_| {}).states);
-        });
+        group.bench_function(
+            format!("grid of {} states, {workers} workers", grid.states()),
+            |bench| {
+                bench.iter(|| explore(Arc::new(grid), options.clone(), |_| {}).states);
+            },
+        );
         group.throughput(Throughput::Elements(152_270));
-        group.bench_function(format!("redlock of 152270 states, {workers} workers"), |bench| {
-            bench.iter(|| run_ours(SMALL, workers, false));
-        });
+        group.bench_function(
+            format!("redlock of 152270 states, {workers} workers"),
+            |bench| {
+                bench.iter(|| run_ours(SMALL, workers, false));
+            },
+        );
     }
     group.finish();
 }
@@ -161,7 +237,12 @@ fn small(criterion: &mut Criterion) {
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
-        Some("--child") => return child(&arguments[2], arguments[3].parse().expect("a number of threads")),
+        Some("--child") => {
+            return child(
+                &arguments[2],
+                arguments[3].parse().expect("a number of threads"),
+            );
+        }
         // Under `cargo test` criterion only tries each function once.
         Some("--bench") => compare(),
         _ => {}

@@ -119,14 +119,30 @@ pub enum StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StopReason::StateLimit(limit) => write!(f, "more than {limit} states; raise the limit or shrink the model"),
-            StopReason::Stopped => write!(f, "stopped before the end; allow more time or shrink the model"),
-            StopReason::GoalReached => write!(f, "ended early, having found the violations asked for"),
-            StopReason::Overflow(reasons) => {
-                write!(f, "the model ran over its representation (reasons {reasons:#b}); raise its bounds")
+            StopReason::StateLimit(limit) => write!(
+                f,
+                "more than {limit} states; raise the limit or shrink the model"
+            ),
+            StopReason::Stopped => write!(
+                f,
+                "stopped before the end; allow more time or shrink the model"
+            ),
+            StopReason::GoalReached => {
+                write!(f, "ended early, having found the violations asked for")
             }
-            StopReason::TableFull => write!(f, "a worker holds 2^31 states; use more workers or shrink the model"),
-            StopReason::Panicked(text) => write!(f, "the model panicked (please report this): {text}"),
+            StopReason::Overflow(reasons) => {
+                write!(
+                    f,
+                    "the model ran over its representation (reasons {reasons:#b}); raise its bounds"
+                )
+            }
+            StopReason::TableFull => write!(
+                f,
+                "a worker holds 2^31 states; use more workers or shrink the model"
+            ),
+            StopReason::Panicked(text) => {
+                write!(f, "the model panicked (please report this): {text}")
+            }
             StopReason::Engine(text) => write!(f, "the search could not run its threads: {text}"),
         }
     }
@@ -181,7 +197,10 @@ pub fn explore<Y: System + 'static>(
     progress: impl Fn(Progress) + Send + Sync + 'static,
 ) -> Exploration<Y::State> {
     let search = guarded(|| Search::run(&system, &options, Box::new(progress)));
-    let search = match search.map_err(StopReason::Panicked).and_then(|search| search) {
+    let search = match search
+        .map_err(StopReason::Panicked)
+        .and_then(|search| search)
+    {
         Ok(search) => search,
         Err(reason) => return Exploration::nothing(reason),
     };
@@ -209,34 +228,60 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         };
-        let engine = |index| Engine::new(Arc::clone(system), Arc::clone(&ledger), (index, workers), &initial);
+        let engine = |index| {
+            Engine::new(
+                Arc::clone(system),
+                Arc::clone(&ledger),
+                (index, workers),
+                &initial,
+            )
+        };
         let engines = (0..workers).map(engine).collect();
         let should_stop = Arc::clone(&options.should_stop);
-        let searched = dataflow::run(engines, Arc::clone(&ledger), should_stop).map_err(StopReason::Engine)?;
-        Ok(Search { totals: ledger.totals(), searched, properties })
+        let searched =
+            dataflow::run(engines, Arc::clone(&ledger), should_stop).map_err(StopReason::Engine)?;
+        Ok(Search {
+            totals: ledger.totals(),
+            searched,
+            properties,
+        })
     }
 
     /// Adds paths, and the answer on deadlock-freedom.
-    fn conclude<Y: System<State = S>>(self, system: &Y, options: &ExploreOptions) -> Exploration<S> {
+    fn conclude<Y: System<State = S>>(
+        self,
+        system: &Y,
+        options: &ExploreOptions,
+    ) -> Exploration<S> {
         let mut stop = self.totals.stop.clone();
         let mut stuck = None;
         if options.deadlock && stop.is_none() {
-            match guarded(|| sweep::sweep(system, &self.searched, &options.should_stop)).and_then(|swept| swept) {
+            match guarded(|| sweep::sweep(system, &self.searched, &options.should_stop))
+                .and_then(|swept| swept)
+            {
                 Ok(Swept::Free) => {}
                 Ok(Swept::Stuck(level, state)) => stuck = Some((level, state)),
                 Ok(Swept::Stopped) => stop = Some(StopReason::Stopped),
                 Err(text) => stop = Some(StopReason::Panicked(text)),
             }
         }
-        let found: Vec<_> = (0..self.properties).map(|property| self.least(property)).collect();
-        let ends = found.iter().flatten().map(|found| (found.depth, found.from));
+        let found: Vec<_> = (0..self.properties)
+            .map(|property| self.least(property))
+            .collect();
+        let ends = found
+            .iter()
+            .flatten()
+            .map(|found| (found.depth, found.from));
         let targets: Vec<_> = ends.chain(stuck).collect();
         let paths = trace::paths(system, &self.searched, &targets).unwrap_or_else(|text| {
             stop = Some(StopReason::Panicked(text));
             Vec::new()
         });
         let mut paths = paths.into_iter();
-        let violations = found.iter().map(|found| found.and_then(|found| Some(found.end(paths.next()?)))).collect();
+        let violations = found
+            .iter()
+            .map(|found| found.and_then(|found| Some(found.end(paths.next()?))))
+            .collect();
         Exploration {
             states: self.totals.states,
             transitions: self.totals.transitions,
@@ -251,7 +296,10 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
 
     /// The least of what the workers found against a property.
     fn least(&self, property: usize) -> Option<Found<S>> {
-        self.searched.iter().filter_map(|searched| searched.found.get(property).copied().flatten()).min()
+        self.searched
+            .iter()
+            .filter_map(|searched| searched.found.get(property).copied().flatten())
+            .min()
     }
 }
 

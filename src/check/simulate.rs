@@ -33,7 +33,12 @@ impl SimulateOptions {
     /// A thousand walks of at most a thousand steps.
     pub fn new(seed: u64) -> Self {
         let should_stop = ExploreOptions::default().should_stop;
-        SimulateOptions { seed, walks: 1_000, steps_max: 1_000, should_stop }
+        SimulateOptions {
+            seed,
+            walks: 1_000,
+            steps_max: 1_000,
+            should_stop,
+        }
     }
 }
 
@@ -56,7 +61,13 @@ pub struct Simulation<S> {
 /// the system ends it with a reason.
 pub fn simulate<Y: System>(system: &Y, options: &SimulateOptions) -> Simulation<Y::State> {
     let seed = options.seed;
-    let mut found = Simulation { seed, walks: 0, steps: 0, stop_reason: None, violations: Vec::new() };
+    let mut found = Simulation {
+        seed,
+        walks: 0,
+        steps: 0,
+        stop_reason: None,
+        violations: Vec::new(),
+    };
     if let Err(text) = guarded(|| walk_all(system, options, &mut found)) {
         found.stop_reason = Some(StopReason::Panicked(text));
     }
@@ -73,7 +84,9 @@ fn walk_all<Y: System>(system: &Y, options: &SimulateOptions, found: &mut Simula
         }
         let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
         rng.set_stream(number);
-        let Some(start) = initial.choose(&mut rng) else { return };
+        let Some(start) = initial.choose(&mut rng) else {
+            return;
+        };
         found.walks += 1;
         walk(system, *start, options.steps_max, &mut rng, found);
         if !found.violations.is_empty() && found.violations.iter().all(Option::is_some) {
@@ -89,12 +102,17 @@ fn walk<Y: System>(
     rng: &mut ChaCha8Rng,
     found: &mut Simulation<Y::State>,
 ) {
-    let mut path = Path { initial: start, steps: Vec::<(Action, Y::State)>::new() };
+    let mut path = Path {
+        initial: start,
+        steps: Vec::<(Action, Y::State)>::new(),
+    };
     let mut enabled: Vec<Transition<Y::State>> = Vec::new();
     for _ in 0..steps_max {
         enabled.clear();
         system.successors(path.last(), &mut |next| enabled.push(next));
-        let Some(next) = enabled.choose(rng) else { return };
+        let Some(next) = enabled.choose(rng) else {
+            return;
+        };
         found.steps += 1;
         path.steps.push((next.action, next.state));
         for (property, violation) in found.violations.iter_mut().enumerate().take(32) {

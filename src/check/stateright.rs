@@ -43,20 +43,33 @@ impl<Y: System> Adapter<Y> {
     /// bits for more.
     pub fn new(system: Arc<Y>) -> Self {
         let names = system.properties();
-        let always = names.iter().zip(conditions::<Y>()).map(|(name, holds)| Property::always(forever(name), holds));
-        let properties = always.chain([Property::always(EXPLORED, |_, _| true)]).collect();
-        Adapter { system, properties, svg: None }
+        let always = names
+            .iter()
+            .zip(conditions::<Y>())
+            .map(|(name, holds)| Property::always(forever(name), holds));
+        let properties = always
+            .chain([Property::always(EXPLORED, |_, _| true)])
+            .collect();
+        Adapter {
+            system,
+            properties,
+            svg: None,
+        }
     }
 
     /// Lets the Explorer page show a drawing of the current path.
     pub fn with_svg(self, svg: DrawPath<Y::State>) -> Self {
-        Adapter { svg: Some(svg), ..self }
+        Adapter {
+            svg: Some(svg),
+            ..self
+        }
     }
 
     fn violated_from(&self, node: &Node<Y::State>) -> PropertySet {
         *node.violated.get_or_init(|| {
             let mut violated = 0;
-            self.system.successors(&node.state, &mut |next| violated |= next.violates);
+            self.system
+                .successors(&node.state, &mut |next| violated |= next.violates);
             violated
         })
     }
@@ -86,7 +99,10 @@ fn conditions<Y: System>() -> [Condition<Y>; 32] {
 /// stateright wants names that live for ever. Each distinct one is leaked once.
 fn forever(name: &str) -> &'static str {
     static NAMES: OnceLock<Mutex<BTreeSet<&'static str>>> = OnceLock::new();
-    let mut names = NAMES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = NAMES
+        .get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name) {
         return known;
     }
@@ -107,7 +123,10 @@ pub struct Node<S> {
 impl<S> Node<S> {
     /// A node of which nothing was asked yet.
     pub fn new(state: S) -> Self {
-        Node { state, violated: OnceLock::new() }
+        Node {
+            state,
+            violated: OnceLock::new(),
+        }
     }
 }
 
@@ -169,7 +188,9 @@ impl<Y: System> Model for Adapter<Y> {
     fn format_step(&self, _: &Self::State, step: Self::Action) -> Option<String> {
         let names = self.properties.iter().enumerate();
         let violated = names.filter(|(bit, _)| step.transition.violates >> bit & 1 == 1);
-        let violated: String = violated.map(|(_, property)| format!("violates {}\n", property.name)).collect();
+        let violated: String = violated
+            .map(|(_, property)| format!("violates {}\n", property.name))
+            .collect();
         Some(format!("{violated}{:#?}", step.transition.state))
     }
 
@@ -193,7 +214,10 @@ pub fn path_of<S: Copy>(path: stateright::Path<Node<S>, Step<S>>) -> Option<Path
         steps.extend(taken.map(|step| (step.transition.action, node.state)));
         taken = next;
     }
-    Some(Path { initial: first.state, steps })
+    Some(Path {
+        initial: first.state,
+        steps,
+    })
 }
 
 /// Why the Explorer page could not be served.
@@ -234,5 +258,9 @@ pub fn serve_explorer<Y: System + 'static>(
     drop(TcpListener::bind(address).map_err(|source| ServeError::Bind { address, source })?);
     let model = Adapter::new(system).with_svg(svg);
     let served = guarded(|| drop(model.checker().serve(address)));
-    Err(ServeError::Ended(served.err().unwrap_or_else(|| "its server stopped".to_owned())))
+    Err(ServeError::Ended(
+        served
+            .err()
+            .unwrap_or_else(|| "its server stopped".to_owned()),
+    ))
 }

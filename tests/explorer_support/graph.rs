@@ -28,14 +28,17 @@ pub struct Graph {
 
 impl Graph {
     fn transitions(&self, state: u16) -> impl Iterator<Item = Transition<u16>> + '_ {
-        self.edges[state as usize].iter().enumerate().map(|(number, edge)| Transition {
-            action: Action(number as u32 / 2),
-            state: edge.to,
-            violates: edge.violates,
-            fault: edge.fault,
-            progress: edge.progress,
-            overflow: edge.overflow,
-        })
+        self.edges[state as usize]
+            .iter()
+            .enumerate()
+            .map(|(number, edge)| Transition {
+                action: Action(number as u32 / 2),
+                state: edge.to,
+                violates: edge.violates,
+                fault: edge.fault,
+                progress: edge.progress,
+                overflow: edge.overflow,
+            })
     }
 }
 
@@ -51,7 +54,9 @@ impl System for Graph {
     }
 
     fn properties(&self) -> Vec<String> {
-        (0..self.properties).map(|property| format!("property {property}")).collect()
+        (0..self.properties)
+            .map(|property| format!("property {property}"))
+            .collect()
     }
 
     fn excused(&self, state: &u16) -> bool {
@@ -76,12 +81,19 @@ pub struct Expected {
 /// Builds the whole graph and follows the definitions word by word.
 pub fn check_slowly(graph: &Graph) -> Expected {
     let levels = levels(graph);
-    let depth_of = |state: u16| levels.iter().position(|level| level.contains(&state)).unwrap();
+    let depth_of = |state: u16| {
+        levels
+            .iter()
+            .position(|level| level.contains(&state))
+            .unwrap()
+    };
     let reachable: BTreeSet<u16> = levels.iter().flatten().copied().collect();
     let followed = |state: &u16| graph.transitions(*state).filter(|next| next.overflow == 0);
     let violation = |property: usize| {
         let violating = reachable.iter().flat_map(|state| {
-            let bad = graph.transitions(*state).filter(move |next| next.violates >> property & 1 == 1);
+            let bad = graph
+                .transitions(*state)
+                .filter(move |next| next.violates >> property & 1 == 1);
             bad.map(move |next| (depth_of(*state), *state, next.action, next.state))
         });
         let (_, from, action, to) = violating.min()?;
@@ -89,10 +101,16 @@ pub fn check_slowly(graph: &Graph) -> Expected {
         path.steps.push((action, to));
         Some(path)
     };
-    let stuck = reachable.difference(&good(graph, &reachable)).map(|state| (depth_of(*state), *state)).min();
+    let stuck = reachable
+        .difference(&good(graph, &reachable))
+        .map(|state| (depth_of(*state), *state))
+        .min();
     Expected {
         states: reachable.len() as u64,
-        transitions: reachable.iter().map(|state| followed(state).count() as u64).sum(),
+        transitions: reachable
+            .iter()
+            .map(|state| followed(state).count() as u64)
+            .sum(),
         depth: levels.len() as u32 - 1,
         violations: (0..graph.properties).map(violation).collect(),
         deadlock: stuck.map(|(_, state)| least_path(graph, &levels, state)),
@@ -103,8 +121,13 @@ fn levels(graph: &Graph) -> Vec<BTreeSet<u16>> {
     let mut seen: BTreeSet<u16> = graph.initial.iter().copied().collect();
     let mut levels = vec![seen.clone()];
     while let Some(last) = levels.last() {
-        let targets = last.iter().flat_map(|state| graph.transitions(*state).filter(|next| next.overflow == 0));
-        let next: BTreeSet<u16> = targets.map(|next| next.state).filter(|state| !seen.contains(state)).collect();
+        let targets = last
+            .iter()
+            .flat_map(|state| graph.transitions(*state).filter(|next| next.overflow == 0));
+        let next: BTreeSet<u16> = targets
+            .map(|next| next.state)
+            .filter(|state| !seen.contains(state))
+            .collect();
         if next.is_empty() {
             break;
         }
@@ -117,11 +140,19 @@ fn levels(graph: &Graph) -> Vec<BTreeSet<u16>> {
 fn least_path(graph: &Graph, levels: &[BTreeSet<u16>], to: u16) -> Path<u16> {
     let depth = levels.iter().position(|level| level.contains(&to)).unwrap();
     if depth == 0 {
-        return Path { initial: to, steps: Vec::new() };
+        return Path {
+            initial: to,
+            steps: Vec::new(),
+        };
     }
     let leads = |from: &u16| {
-        let edges = graph.transitions(*from).filter(|next| next.overflow == 0 && next.state == to);
-        edges.map(|next| next.action).min().map(|action| (*from, action))
+        let edges = graph
+            .transitions(*from)
+            .filter(|next| next.overflow == 0 && next.state == to);
+        edges
+            .map(|next| next.action)
+            .min()
+            .map(|action| (*from, action))
     };
     let (from, action) = levels[depth - 1].iter().filter_map(leads).min().unwrap();
     let mut path = least_path(graph, levels, from);
@@ -154,16 +185,24 @@ fn good(graph: &Graph, reachable: &BTreeSet<u16>) -> BTreeSet<u16> {
 /// Graphs of up to `nodes` nodes: sparse enough to be deep, with rare flags.
 pub fn graphs(nodes: u16) -> impl Strategy<Value = Graph> {
     (1..=nodes).prop_flat_map(|nodes| {
-        let edge = (0..nodes, 0u32..60, 0u8..6, 0u8..12).prop_map(|(to, violates, fault, progress)| Edge {
-            to,
-            violates: if violates < 8 { violates } else { 0 },
-            fault: fault == 0,
-            progress: progress == 0,
-            overflow: 0,
-        });
+        let edge =
+            (0..nodes, 0u32..60, 0u8..6, 0u8..12).prop_map(|(to, violates, fault, progress)| {
+                Edge {
+                    to,
+                    violates: if violates < 8 { violates } else { 0 },
+                    fault: fault == 0,
+                    progress: progress == 0,
+                    overflow: 0,
+                }
+            });
         let edges = prop::collection::vec(prop::collection::vec(edge, 0..4), nodes as usize);
         let initial = prop::collection::vec(0..nodes, 1..3);
         let excused = prop::collection::btree_set(0..nodes, 0..2);
-        (initial, edges, excused).prop_map(|(initial, edges, excused)| Graph { initial, edges, excused, properties: 3 })
+        (initial, edges, excused).prop_map(|(initial, edges, excused)| Graph {
+            initial,
+            edges,
+            excused,
+            properties: 3,
+        })
     })
 }

@@ -26,7 +26,9 @@ impl Grid {
     }
 
     fn full(&self) -> u64 {
-        (0..self.counters).map(|counter| (self.limit - 1) << (8 * counter)).sum()
+        (0..self.counters)
+            .map(|counter| (self.limit - 1) << (8 * counter))
+            .sum()
     }
 }
 

@@ -21,7 +21,14 @@ pub struct Redlock {
 }
 
 /// A model that a test can search in a moment.
-pub const SMALL: Redlock = Redlock { clients: 2, nodes: 3, ttl: 2, crashes: 1, amnesias: 1, expires: true };
+pub const SMALL: Redlock = Redlock {
+    clients: 2,
+    nodes: 3,
+    ttl: 2,
+    crashes: 1,
+    amnesias: 1,
+    expires: true,
+};
 
 type State = [u64; 2];
 
@@ -46,7 +53,9 @@ const RECEIVE: u32 = 3;
 const LEAVE: u32 = 4;
 const CRASH: u32 = 5;
 const FORGET: u32 = 6;
-const KINDS: [&str; 7] = ["tick", "send", "serve", "receive", "leave", "crash", "forget"];
+const KINDS: [&str; 7] = [
+    "tick", "send", "serve", "receive", "leave", "crash", "forget",
+];
 
 /// Property bits, as in `properties`.
 pub const VALIDITY: u32 = 1;
@@ -152,7 +161,8 @@ impl Redlock {
     fn receive(&self, state: &State, client: u32) -> State {
         let mut next = *state;
         let acquiring = phase(client).get(state) == ACQUIRING;
-        let votes_now = votes(client).get(state) + u64::from(acquiring && waits(client).get(state) == GRANTED);
+        let votes_now =
+            votes(client).get(state) + u64::from(acquiring && waits(client).get(state) == GRANTED);
         waits(client).set(&mut next, NOTHING);
         votes(client).set(&mut next, votes_now);
         let node = target(client).get(state) as u32 + 1;

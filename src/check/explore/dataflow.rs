@@ -84,11 +84,23 @@ pub(super) fn run<Y: System + 'static>(
     // command line or the environment.
     let (builders, guard) = communication.try_build()?;
     let engines = Mutex::new(engines.into_iter().map(Some).collect::<Vec<_>>());
-    let guards = timely::execute::execute_from(builders, guard, WorkerConfig::default(), move |worker| {
-        let engine = engines.lock().unwrap_or_else(PoisonError::into_inner)[worker.index()].take();
-        engine.map(|engine| work(worker, engine, Arc::clone(&ledger), Arc::clone(&should_stop)))
-    })?;
-    let searched = guards.join().into_iter().collect::<Result<Option<Vec<_>>, _>>()?;
+    let guards =
+        timely::execute::execute_from(builders, guard, WorkerConfig::default(), move |worker| {
+            let engine =
+                engines.lock().unwrap_or_else(PoisonError::into_inner)[worker.index()].take();
+            engine.map(|engine| {
+                work(
+                    worker,
+                    engine,
+                    Arc::clone(&ledger),
+                    Arc::clone(&should_stop),
+                )
+            })
+        })?;
+    let searched = guards
+        .join()
+        .into_iter()
+        .collect::<Result<Option<Vec<_>>, _>>()?;
     searched.ok_or_else(|| "two workers had the same index".to_owned())
 }
 
@@ -98,6 +110,7 @@ fn work<Y: System + 'static>(
     ledger: Arc<Ledger>,
     should_stop: ShouldStop,
 ) -> Searched<Y::State> {
+    // Shared with the operator, which is gone when the dataflow is done.
     let engine = Rc::new(RefCell::new(engine));
     let shared = Rc::clone(&engine);
     worker.dataflow::<u32, _, _>(|scope| {
@@ -106,7 +119,10 @@ fn work<Y: System + 'static>(
         let expanded = cycle.unary_frontier(exchange, "Expand", |capability, info| {
             let activator = scope.activator_for(info.address);
             let first = shared.borrow().tail_has_states().then_some(capability);
-            let mut pace = Pace { at: None, next: first };
+            let mut pace = Pace {
+                at: None,
+                next: first,
+            };
             move |(input, frontier), output| {
                 let mut engine = shared.borrow_mut();
                 let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -123,7 +139,10 @@ fn work<Y: System + 'static>(
                 }
                 if ledger.halted() {
                     engine.abandon();
-                    pace = Pace { at: None, next: None };
+                    pace = Pace {
+                        at: None,
+                        next: None,
+                    };
                 }
                 // After a panic the rest of the mail is still to be read.
                 if engine.busy() || outcome.is_err() {
@@ -136,8 +155,8 @@ fn work<Y: System + 'static>(
     while worker.has_dataflows() {
         worker.step_or_park(None);
     }
-    let searched = engine.borrow_mut().finish();
-    searched
+    let mut engine = engine.borrow_mut();
+    engine.finish()
 }
 
 /// The capabilities of one worker: the right to send.
@@ -178,7 +197,11 @@ impl Pace {
         frontier: &MutableAntichain<u32>,
         output: &mut Output<'_, Y::State>,
     ) {
-        let due = self.next.as_ref().map(|next| *next.time()).filter(|level| !frontier.less_equal(level));
+        let due = self
+            .next
+            .as_ref()
+            .map(|next| *next.time())
+            .filter(|level| !frontier.less_equal(level));
         if let Some(level) = due.filter(|_| self.at.is_none()) {
             self.begin(engine, level);
         }

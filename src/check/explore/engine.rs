@@ -22,11 +22,11 @@ use crate::world::{Action, System, Transition};
 const TURN: u32 = 2048;
 /// States in a parcel: enough to make the cost of a message vanish.
 const PARCEL: usize = 512;
-/// Entries of the cache of recent states at the beginning, and at most: 4 MiB
+/// Entries of the cache of recent states at the beginning, and at most: 2 MiB
 /// at 16 bytes a state, a share of the third-level cache. Each doubling there
 /// spares the table about a tenth of its lookups.
 const RECENT_MIN: usize = 1 << 10;
-const RECENT_MAX: usize = 1 << 18;
+const RECENT_MAX: usize = 1 << 17;
 /// States that wait to be sorted out, or to be inserted, together.
 const BATCH: usize = 256;
 
@@ -104,13 +104,35 @@ impl<Y: System> Engine<Y> {
         let table = Table::new();
         // Initial states are known to their owners from the start, so any of
         // them is a sound filling for the cache.
-        let recent = initial.first().map_or(Vec::new(), |first| vec![*first; RECENT_MIN]);
+        let recent = initial
+            .first()
+            .map_or(Vec::new(), |first| vec![*first; RECENT_MIN]);
         let found = vec![None; system.properties().len()];
         let parcels = vec![Vec::new(); workers];
-        let desk = Desk { index, fresh: Vec::new(), own: Vec::new(), parcels, recent };
-        let searched = Searched { table, ends: Vec::new(), found };
-        let mut engine = Engine { system, ledger, searched, at: None, desk, news: News::default() };
-        let own = initial.iter().map(|state| Hashed::new(*state)).filter(|s| owner(s.hash, workers) == index);
+        let desk = Desk {
+            index,
+            fresh: Vec::new(),
+            own: Vec::new(),
+            parcels,
+            recent,
+        };
+        let searched = Searched {
+            table,
+            ends: Vec::new(),
+            found,
+        };
+        let mut engine = Engine {
+            system,
+            ledger,
+            searched,
+            at: None,
+            desk,
+            news: News::default(),
+        };
+        let own = initial
+            .iter()
+            .map(|state| Hashed::new(*state))
+            .filter(|s| owner(s.hash, workers) == index);
         engine.desk.own.extend(own);
         engine.keep();
         engine.ledger.post(None, &mut engine.news);
@@ -142,7 +164,9 @@ impl<Y: System> Engine<Y> {
     /// Takes in states of the tail level that another worker found.
     pub fn receive(&mut self, states: &[Y::State]) {
         for batch in states.chunks(BATCH) {
-            self.desk.fresh.extend(batch.iter().copied().map(Hashed::new));
+            self.desk
+                .fresh
+                .extend(batch.iter().copied().map(Hashed::new));
             self.keep();
         }
         self.post();
@@ -150,7 +174,9 @@ impl<Y: System> Engine<Y> {
 
     /// Expands the next states of the level; false when it is done.
     pub fn turn(&mut self) -> bool {
-        let Some((level, rest)) = &mut self.at else { return false };
+        let Some((level, rest)) = &mut self.at else {
+            return false;
+        };
         let (level, start) = (*level, rest.start);
         let end = rest.end.min(start.saturating_add(TURN));
         rest.start = end;
@@ -179,7 +205,9 @@ impl<Y: System> Engine<Y> {
     pub fn outgoing(&mut self, all: bool) -> impl Iterator<Item = (usize, Vec<Y::State>)> + '_ {
         let least = if all { 1 } else { PARCEL };
         let parcels = self.desk.parcels.iter_mut().enumerate();
-        parcels.filter(move |(_, parcel)| parcel.len() >= least).map(|(to, parcel)| (to, std::mem::take(parcel)))
+        parcels
+            .filter(move |(_, parcel)| parcel.len() >= least)
+            .map(|(to, parcel)| (to, std::mem::take(parcel)))
     }
 
     /// Gives up what is left of the level.
@@ -192,26 +220,34 @@ impl<Y: System> Engine<Y> {
 
     /// What was searched. The worker is of no use afterwards.
     pub fn finish(&mut self) -> Searched<Y::State> {
-        std::mem::replace(&mut self.searched, Searched { table: Table::new(), ends: Vec::new(), found: Vec::new() })
+        std::mem::replace(
+            &mut self.searched,
+            Searched {
+                table: Table::new(),
+                ends: Vec::new(),
+                found: Vec::new(),
+            },
+        )
     }
 
     fn expand(&mut self, level: u32, state: &Y::State) {
         let (desk, news, found) = (&mut self.desk, &mut self.news, &mut self.searched.found);
         let keep = !self.ledger.full();
-        self.system.successors(state, &mut |next: Transition<Y::State>| {
-            if next.violates != 0 {
-                news.violated |= next.violates;
-                note(found, level, state, &next);
-            }
-            if next.overflow != 0 {
-                news.overflow |= next.overflow;
-                return;
-            }
-            news.transitions += 1;
-            if keep {
-                desk.fresh.push(Hashed::new(next.state));
-            }
-        });
+        self.system
+            .successors(state, &mut |next: Transition<Y::State>| {
+                if next.violates != 0 {
+                    news.violated |= next.violates;
+                    note(found, level, state, &next);
+                }
+                if next.overflow != 0 {
+                    news.overflow |= next.overflow;
+                    return;
+                }
+                news.transitions += 1;
+                if keep {
+                    desk.fresh.push(Hashed::new(next.state));
+                }
+            });
     }
 
     /// Sorts out the fresh states and inserts the own ones.
@@ -274,7 +310,12 @@ impl<S: Copy + Eq + std::hash::Hash> Desk<S> {
 
 #[cold]
 fn note<S: Copy + Ord>(found: &mut [Option<Found<S>>], depth: u32, from: &S, next: &Transition<S>) {
-    let new = Found { depth, from: *from, action: next.action, to: next.state };
+    let new = Found {
+        depth,
+        from: *from,
+        action: next.action,
+        to: next.state,
+    };
     for (property, best) in found.iter_mut().enumerate().take(32) {
         if next.violates >> property & 1 == 1 && best.as_ref().is_none_or(|best| new < *best) {
             *best = Some(new);

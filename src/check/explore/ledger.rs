@@ -196,12 +196,17 @@ impl Ledger {
         // the levels before it do not.
         let known = book.full.unwrap_or(book.levels.len());
         book.close(known);
-        let overflow = book.levels.iter().fold(0, |all, level| all | level.overflow);
+        let overflow = book
+            .levels
+            .iter()
+            .fold(0, |all, level| all | level.overflow);
         let stop = book.stop.clone().or_else(|| {
             let limit = book.full.map(|_| StopReason::StateLimit(self.states_max));
             limit.or((overflow != 0).then_some(StopReason::Overflow(overflow)))
         });
-        let depth = book.levels[..known].iter().rposition(|level| level.states > 0);
+        let depth = book.levels[..known]
+            .iter()
+            .rposition(|level| level.states > 0);
         Totals {
             states: book.closed_states,
             transitions: book.closed_transitions,

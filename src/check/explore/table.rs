@@ -5,14 +5,14 @@
 //! index of `u32` entries. An entry spends as many bits as it needs on the
 //! position and the rest on a tag of the hash, so that a probe that misses
 //! almost never touches the (cold) state array. This costs the size of a state
-//! plus 5 to 8 bytes; nothing else is stored per state, not even a parent:
+//! plus 5 to 6 bytes; nothing else is stored per state, not even a parent:
 //! [`super::trace`] finds parents again by running levels once more.
 //!
 //! What decides the speed is waiting for memory: a load that nothing overlaps
 //! costs as much as fifteen that do. So a bucket is a cache line of 16 entries,
 //! and a lookup rarely needs a second one; and states are looked up in groups,
 //! whose lines, and then whose likely states, are all asked for before the first
-//! is needed. The index grows by half, not to double, by forgetting itself first
+//! is needed. The index grows by a third, not to double, by forgetting itself first
 //! and reading the state array again from front to back: so it needs no second
 //! index beside the first, the peak that decides what fits in memory.
 //!
@@ -46,7 +46,10 @@ pub(super) struct Hashed<S> {
 
 impl<S: Hash> Hashed<S> {
     pub fn new(state: S) -> Hashed<S> {
-        Hashed { hash: hash_of(&state), state }
+        Hashed {
+            hash: hash_of(&state),
+            state,
+        }
     }
 }
 
@@ -81,7 +84,9 @@ impl Line {
     #[inline(always)]
     fn agreeing(&self, like: u32, mask: u32) -> u32 {
         let bits = self.0.iter().enumerate();
-        bits.fold(0, |found, (way, entry)| found | u32::from((entry ^ like) & mask == 0) << way)
+        bits.fold(0, |found, (way, entry)| {
+            found | u32::from((entry ^ like) & mask == 0) << way
+        })
     }
 
     /// The first empty entry, or [`WAYS`].
@@ -100,7 +105,11 @@ pub(super) struct Table<S> {
 impl<S: Copy + Eq + Hash> Table<S> {
     pub fn new() -> Table<S> {
         let position_bits = bits_for(LINES_MIN);
-        Table { states: Vec::new(), lines: vec![Line([0; WAYS]); LINES_MIN], position_bits }
+        Table {
+            states: Vec::new(),
+            lines: vec![Line([0; WAYS]); LINES_MIN],
+            position_bits,
+        }
     }
 
     /// All states, in the order of their discovery.
@@ -115,15 +124,17 @@ impl<S: Copy + Eq + Hash> Table<S> {
 
     /// Adds a state; false if it was there already.
     pub fn insert(&mut self, new: &Hashed<S>) -> Result<bool, Full> {
-        let Err(line) = self.probe(new.hash, &new.state) else { return Ok(false) };
+        let Err(line) = self.probe(new.hash, &new.state) else {
+            return Ok(false);
+        };
         let number = self.states.len() + 1;
         if number >= STATES_MAX {
             return Err(Full);
         }
         self.states.push(new.state);
         self.place(line, new.hash, number);
-        // At this load every fifth line is full and sends a lookup on.
-        if number * 5 >= self.lines.len() * WAYS * 4 {
+        // At this load every fourth line is full and sends a lookup on.
+        if number * 8 >= self.lines.len() * WAYS * 7 {
             self.grow();
         }
         Ok(true)
@@ -147,16 +158,26 @@ impl<S: Copy + Eq + Hash> Table<S> {
     /// many as fit into its window: hence loops that do nothing else.
     fn warm(&self, group: &[Hashed<S>]) {
         let mut positions = [usize::MAX; GROUP];
-        for new in group {
-            black_box(self.lines[self.home(new.hash)].0[0]);
-        }
+        group.iter().for_each(|new| self.touch_line(new.hash));
         for (position, new) in positions.iter_mut().zip(group) {
             *position = self.likely(new.hash);
         }
-        for position in positions {
-            if let Some(state) = self.states.get(position) {
-                black_box(*state);
-            }
+        positions
+            .iter()
+            .for_each(|position| self.touch_state(*position));
+    }
+
+    /// Begins to load what a lookup of this hash reads first.
+    #[inline]
+    pub fn touch_line(&self, hash: u64) {
+        black_box(self.lines[self.home(hash)].0[0]);
+    }
+
+    /// Begins to load a state that a lookup will compare.
+    #[inline]
+    pub fn touch_state(&self, position: usize) {
+        if let Some(state) = self.states.get(position) {
+            black_box(*state);
         }
     }
 
@@ -183,14 +204,18 @@ impl<S: Copy + Eq + Hash> Table<S> {
 
     /// The position of the first state in the home line whose tag agrees;
     /// beyond all states if there is none.
-    fn likely(&self, hash: u64) -> usize {
+    pub fn likely(&self, hash: u64) -> usize {
         let line = &self.lines[self.home(hash)];
-        let way = line.agreeing(self.tag(hash), self.tag_mask()).trailing_zeros() as usize;
-        line.0.get(way).map_or(usize::MAX, |entry| self.position(*entry))
+        let way = line
+            .agreeing(self.tag(hash), self.tag_mask())
+            .trailing_zeros() as usize;
+        line.0
+            .get(way)
+            .map_or(usize::MAX, |entry| self.position(*entry))
     }
 
     fn grow(&mut self) {
-        let lines = self.lines.len() / 2 * 3;
+        let lines = self.lines.len() / 3 * 4 + 4;
         // The old entries go first: all of them are made anew.
         self.lines = Vec::new();
         self.lines = vec![Line([0; WAYS]); lines];
@@ -229,7 +254,11 @@ impl<S: Copy + Eq + Hash> Table<S> {
     }
 
     fn after(&self, line: usize) -> usize {
-        if line + 1 == self.lines.len() { 0 } else { line + 1 }
+        if line + 1 == self.lines.len() {
+            0
+        } else {
+            line + 1
+        }
     }
 
     fn position(&self, entry: u32) -> usize {
@@ -295,7 +324,9 @@ mod tests {
     #[test]
     fn equal_hashes_do_not_make_states_equal() {
         let mut table = Table::new();
-        let mut batch: Vec<_> = (0..2_000).map(|i| Hashed::new(Colliding(i % 1_000))).collect();
+        let mut batch: Vec<_> = (0..2_000)
+            .map(|i| Hashed::new(Colliding(i % 1_000)))
+            .collect();
         assert_eq!(table.insert_all(&mut batch), Ok(1_000));
     }
 
@@ -305,7 +336,12 @@ mod tests {
             let mut shares = vec![0; workers];
             (0u64..80_000).for_each(|i| shares[owner(hash_of(&[i, i >> 3]), workers)] += 1);
             let fair = 80_000 / workers;
-            assert!(shares.iter().all(|share| (fair * 9 / 10..=fair * 11 / 10).contains(share)), "{shares:?}");
+            assert!(
+                shares
+                    .iter()
+                    .all(|share| (fair * 9 / 10..=fair * 11 / 10).contains(share)),
+                "{shares:?}"
+            );
         }
     }
 }

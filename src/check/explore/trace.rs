@@ -26,18 +26,27 @@ pub(super) fn paths<Y: System>(
     searched: &[Searched<Y::State>],
     targets: &[(u32, Y::State)],
 ) -> Result<Vec<Path<Y::State>>, String> {
-    let path = |(_, state): &(u32, Y::State)| Path { initial: *state, steps: Vec::new() };
+    let path = |(_, state): &(u32, Y::State)| Path {
+        initial: *state,
+        steps: Vec::new(),
+    };
     let mut paths: Vec<Path<Y::State>> = targets.iter().map(path).collect();
     let deepest = targets.iter().map(|(depth, _)| *depth).max().unwrap_or(0);
     for level in (1..=deepest).rev() {
         let active = |index: &usize| targets[*index].0 >= level;
-        let mut wanted: Vec<_> = (0..paths.len()).filter(active).map(|index| paths[index].initial).collect();
+        let mut wanted: Vec<_> = (0..paths.len())
+            .filter(active)
+            .map(|index| paths[index].initial)
+            .collect();
         wanted.sort_unstable();
         wanted.dedup();
         let parents = parents(system, searched, level as usize - 1, &wanted)?;
         for index in (0..paths.len()).filter(active) {
             let path = &mut paths[index];
-            let parent = wanted.binary_search(&path.initial).ok().and_then(|at| parents[at]);
+            let parent = wanted
+                .binary_search(&path.initial)
+                .ok()
+                .and_then(|at| parents[at]);
             let (parent, action) = parent.ok_or(
                 "a state has no predecessor; `successors` must give the same transitions each time",
             )?;
@@ -57,7 +66,9 @@ fn parents<Y: System>(
     level: usize,
     wanted: &[Y::State],
 ) -> Result<Parents<Y::State>, String> {
-    let mut blocks = searched.iter().flat_map(|worker| worker.level(level).chunks(BLOCK));
+    let mut blocks = searched
+        .iter()
+        .flat_map(|worker| worker.level(level).chunks(BLOCK));
     let (Some(first), second) = (blocks.next(), blocks.next()) else {
         return Ok(vec![None; wanted.len()]);
     };
@@ -80,7 +91,11 @@ fn parents<Y: System>(
     Ok(best)
 }
 
-fn parents_in_block<Y: System>(system: &Y, block: &[Y::State], wanted: &[Y::State]) -> Parents<Y::State> {
+fn parents_in_block<Y: System>(
+    system: &Y,
+    block: &[Y::State],
+    wanted: &[Y::State],
+) -> Parents<Y::State> {
     let mut best = vec![None; wanted.len()];
     for state in block {
         system.successors(state, &mut |next| {
@@ -110,11 +125,18 @@ fn keep_least<T: Ord + Copy>(best: &mut Option<T>, new: T) {
 }
 
 /// Runs `task` on several threads at once; a panic in one is an error of all.
-pub(super) fn on_threads<T: Send>(threads: usize, task: impl Fn() -> T + Sync) -> Result<Vec<T>, String> {
+pub(super) fn on_threads<T: Send>(
+    threads: usize,
+    task: impl Fn() -> T + Sync,
+) -> Result<Vec<T>, String> {
     std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(|| guarded(&task))).collect();
+        let handles: Vec<_> = (0..threads.max(1))
+            .map(|_| scope.spawn(|| guarded(&task)))
+            .collect();
         let join = |handle: std::thread::ScopedJoinHandle<'_, Result<T, String>>| {
-            handle.join().unwrap_or_else(|panic| Err(super::panic_text(&*panic)))
+            handle
+                .join()
+                .unwrap_or_else(|panic| Err(super::panic_text(&*panic)))
         };
         handles.into_iter().map(join).collect()
     })
