@@ -1,0 +1,99 @@
+//! Commands on hashes.
+
+use super::command::{Answer, Call};
+use super::number::parse_i64;
+use super::refusal::Refusal;
+use super::value::Hash;
+use super::{Bytes, Reply, Server};
+
+pub(super) fn hset(server: &mut Server, call: &Call<'_>) -> Answer {
+    let pairs = &call.argv[2..];
+    if !pairs.len().is_multiple_of(2) {
+        return Err(Refusal::Arity(call.name.to_owned()));
+    }
+    let added = server.edit(&call.argv[1], Some(Hash::new()), |hash| {
+        let added = pairs
+            .chunks_exact(2)
+            .filter(|pair| hash.insert(pair[0].clone(), pair[1].clone()).is_none());
+        Ok(added.count() as i64)
+    })?;
+    Ok(Reply::Int(added.unwrap_or(0)))
+}
+
+pub(super) fn hsetnx(server: &mut Server, call: &Call<'_>) -> Answer {
+    let (field, value) = (&call.argv[2], &call.argv[3]);
+    let free = server.edit(&call.argv[1], Some(Hash::new()), |hash| {
+        let free = !hash.contains_key(field);
+        if free {
+            hash.insert(field.clone(), value.clone());
+        }
+        Ok(free)
+    })?;
+    Ok(Reply::Int(i64::from(free == Some(true))))
+}
+
+pub(super) fn hget(server: &mut Server, call: &Call<'_>) -> Answer {
+    let value = server
+        .get::<Hash>(&call.argv[1])?
+        .and_then(|hash| hash.get(&call.argv[2]));
+    Ok(value.map_or(Reply::Nil, |value| Reply::Bulk(value.clone())))
+}
+
+pub(super) fn hdel(server: &mut Server, call: &Call<'_>) -> Answer {
+    let removed = server.edit(&call.argv[1], None, |hash: &mut Hash| {
+        let removed = call.argv[2..].iter().filter(|f| hash.remove(*f).is_some());
+        Ok(removed.count() as i64)
+    })?;
+    Ok(Reply::Int(removed.unwrap_or(0)))
+}
+
+pub(super) fn hexists(server: &mut Server, call: &Call<'_>) -> Answer {
+    let found = server
+        .get::<Hash>(&call.argv[1])?
+        .is_some_and(|hash| hash.contains_key(&call.argv[2]));
+    Ok(Reply::Int(i64::from(found)))
+}
+
+/// A missing field counts as 0. The argument is read before the key is looked
+/// up, and a refused change leaves no empty hash behind.
+pub(super) fn hincrby(server: &mut Server, call: &Call<'_>) -> Answer {
+    let by = parse_i64(&call.argv[3]).ok_or(Refusal::NotAnInteger)?;
+    let new = server.edit(&call.argv[1], Some(Hash::new()), |hash| {
+        let old = match hash.get(&call.argv[2]) {
+            None => 0,
+            Some(text) => parse_i64(text).ok_or(Refusal::HashNotAnInteger)?,
+        };
+        let new = old.checked_add(by).ok_or(Refusal::Overflow)?;
+        hash.insert(call.argv[2].clone(), new.to_string().into_bytes());
+        Ok(new)
+    })?;
+    Ok(Reply::Int(new.unwrap_or(0)))
+}
+
+/// Fields and values in turn, ordered by field (a real server's order is
+/// unspecified).
+pub(super) fn hgetall(server: &mut Server, call: &Call<'_>) -> Answer {
+    listing(server, &call.argv[1], |field, value| {
+        vec![field.clone(), value.clone()]
+    })
+}
+
+/// Ordered by field, like HGETALL.
+pub(super) fn hkeys(server: &mut Server, call: &Call<'_>) -> Answer {
+    listing(server, &call.argv[1], |field, _| vec![field.clone()])
+}
+
+fn listing(server: &Server, key: &[u8], words: impl Fn(&Bytes, &Bytes) -> Vec<Bytes>) -> Answer {
+    let hash = server.get::<Hash>(key)?;
+    let all = hash.into_iter().flatten();
+    Ok(Reply::Array(
+        all.flat_map(|(field, value)| words(field, value))
+            .map(Reply::Bulk)
+            .collect(),
+    ))
+}
+
+pub(super) fn hlen(server: &mut Server, call: &Call<'_>) -> Answer {
+    let fields = server.get::<Hash>(&call.argv[1])?.map_or(0, Hash::len);
+    Ok(Reply::Int(fields as i64))
+}

@@ -1,0 +1,127 @@
+//! Commands on lists.
+
+use super::command::{Answer, Call};
+use super::number::parse_i64;
+use super::refusal::Refusal;
+use super::value::List;
+use super::{Bytes, Reply, Server};
+
+fn integer(text: &[u8]) -> Result<i64, Refusal> {
+    parse_i64(text).ok_or(Refusal::NotAnInteger)
+}
+
+/// Turns Redis's inclusive, possibly negative bounds into a half-open range;
+/// shared with sorted sets.
+pub(super) fn index_range(start: i64, stop: i64, len: usize) -> std::ops::Range<usize> {
+    let len = len as i64;
+    let absolute = |index: i64| if index < 0 { index + len } else { index };
+    let first = absolute(start).max(0);
+    let last = absolute(stop).min(len - 1);
+    if first > last {
+        return 0..0;
+    }
+    first as usize..last as usize + 1
+}
+
+pub(super) fn lpush(server: &mut Server, call: &Call<'_>) -> Answer {
+    push(server, call, List::push_front)
+}
+
+pub(super) fn rpush(server: &mut Server, call: &Call<'_>) -> Answer {
+    push(server, call, List::push_back)
+}
+
+fn push(server: &mut Server, call: &Call<'_>, put: fn(&mut List, Bytes)) -> Answer {
+    let len = server.edit(&call.argv[1], Some(List::new()), |list| {
+        for element in &call.argv[2..] {
+            put(list, element.clone());
+        }
+        Ok(list.len() as i64)
+    })?;
+    Ok(Reply::Int(len.unwrap_or(0)))
+}
+
+pub(super) fn lpop(server: &mut Server, call: &Call<'_>) -> Answer {
+    pop(server, call, List::pop_front)
+}
+
+pub(super) fn rpop(server: &mut Server, call: &Call<'_>) -> Answer {
+    pop(server, call, List::pop_back)
+}
+
+fn pop(server: &mut Server, call: &Call<'_>, take: fn(&mut List) -> Option<Bytes>) -> Answer {
+    let count = match call.argv {
+        [_, _] => None,
+        [_, _, count] => Some(
+            parse_i64(count)
+                .filter(|count| *count >= 0)
+                .ok_or(Refusal::NotPositive)? as usize,
+        ),
+        _ => return Err(Refusal::Arity(call.name.to_owned())),
+    };
+    let popped = server.edit(&call.argv[1], None, |list: &mut List| {
+        Ok(match count {
+            None => take(list).map_or(Reply::Nil, Reply::Bulk),
+            Some(count) => Reply::Array(
+                std::iter::from_fn(|| take(list))
+                    .take(count)
+                    .map(Reply::Bulk)
+                    .collect(),
+            ),
+        })
+    })?;
+    Ok(popped.unwrap_or(Reply::Nil))
+}
+
+pub(super) fn lrange(server: &mut Server, call: &Call<'_>) -> Answer {
+    let (start, stop) = (integer(&call.argv[2])?, integer(&call.argv[3])?);
+    let Some(list) = server.get::<List>(&call.argv[1])? else {
+        return Ok(Reply::Array(Vec::new()));
+    };
+    let range = list.range(index_range(start, stop, list.len()));
+    Ok(Reply::Array(range.cloned().map(Reply::Bulk).collect()))
+}
+
+pub(super) fn llen(server: &mut Server, call: &Call<'_>) -> Answer {
+    let len = server.get::<List>(&call.argv[1])?.map_or(0, List::len);
+    Ok(Reply::Int(len as i64))
+}
+
+/// The key is looked up before the index is read, so a missing key hides a bad
+/// index.
+pub(super) fn lindex(server: &mut Server, call: &Call<'_>) -> Answer {
+    let Some(list) = server.get::<List>(&call.argv[1])? else {
+        return Ok(Reply::Nil);
+    };
+    let index = integer(&call.argv[2])?;
+    let index = if index < 0 {
+        index + list.len() as i64
+    } else {
+        index
+    };
+    let element = usize::try_from(index).ok().and_then(|i| list.get(i));
+    Ok(element.map_or(Reply::Nil, |element| Reply::Bulk(element.clone())))
+}
+
+/// A positive count removes that many from the left, a negative one from the
+/// right, zero all.
+pub(super) fn lrem(server: &mut Server, call: &Call<'_>) -> Answer {
+    let count = integer(&call.argv[2])?;
+    let wanted = &call.argv[3];
+    let removed = server.edit(&call.argv[1], None, |list: &mut List| {
+        let mut hits: Vec<usize> = (0..list.len()).filter(|i| list[*i] == *wanted).collect();
+        let limit = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+        if count < 0 {
+            hits.reverse();
+        }
+        if count != 0 {
+            hits.truncate(limit);
+        }
+        hits.sort_unstable();
+        for index in hits.iter().rev() {
+            list.remove(*index);
+        }
+        Ok(hits.len() as i64)
+    })?;
+    Ok(Reply::Int(removed.unwrap_or(0)))
+}

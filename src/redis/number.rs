@@ -1,0 +1,207 @@
+//! How Redis reads and prints numbers.
+//!
+//! Both are stricter, and odder, than Rust's: ` 1`, `+1`, `01` and `-0` are no
+//! integers; a score of 0.1 is printed with 17 digits by Redis 7.0 and with
+//! one by its successors. A lock that stores a time stamp through Lua sees
+//! these differences.
+
+use super::Dialect;
+
+/// Reads a decimal integer as Redis does: digits without leading zeros, an
+/// optional minus, nothing else.
+pub(super) fn parse_i64(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let canonical = match digits {
+        [b'0'] => text.len() == 1,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if !canonical {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Reads a score: what C's `strtod` takes, without surrounding space, NaN and
+/// values that overflow or vanish. Hexadecimal floats, which `strtod` also
+/// takes, are refused here.
+pub(super) fn parse_f64(text: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let value: f64 = text.parse().ok()?;
+    let unsigned = text.trim_start_matches(['+', '-']).to_ascii_lowercase();
+    if value.is_infinite() {
+        return (unsigned == "inf" || unsigned == "infinity").then_some(value);
+    }
+    let mantissa = unsigned.split('e').next().unwrap_or("");
+    let vanished = value == 0.0 && mantissa.contains(|c: char| matches!(c, '1'..='9'));
+    (!value.is_nan() && !vanished).then_some(value)
+}
+
+/// Prints a score in a reply.
+pub(super) fn score_text(value: f64, dialect: Dialect) -> String {
+    match dialect {
+        Dialect::Redis70 => printf_g17(value),
+        Dialect::Redis82 | Dialect::Valkey9 => shortest(value),
+    }
+}
+
+/// Prints a Lua number that a script passes as a command's argument.
+pub(super) fn argument_text(value: f64, dialect: Dialect) -> String {
+    if dialect == Dialect::Redis70 {
+        return printf_g17(value);
+    }
+    // Newer servers print what is integral, up to half the range of a 64-bit
+    // integer, as an integer; -0 loses its sign there.
+    let half = (i64::MAX / 2) as f64;
+    if value.abs() <= half && value.fract() == 0.0 {
+        (value as i64).to_string()
+    } else {
+        shortest(value)
+    }
+}
+
+/// Converts a Lua number to an integer reply: towards zero, and to the least
+/// integer for whatever does not fit, as an x86-64 conversion does.
+pub(super) fn lua_to_i64(value: f64) -> i64 {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&value) {
+        value as i64
+    } else {
+        i64::MIN
+    }
+}
+
+/// C's `%.17g`.
+fn printf_g17(value: f64) -> String {
+    if let Some(text) = not_finite(value) {
+        return text.to_owned();
+    }
+    let scientific = format!("{value:.16e}");
+    let (mantissa, exponent) = split_exponent(&scientific);
+    if (-4..17).contains(&exponent) {
+        let decimals = usize::try_from(16 - exponent).unwrap_or(0);
+        trim_zeros(&format!("{value:.decimals$}")).to_owned()
+    } else {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        format!("{}e{sign}{:02}", trim_zeros(mantissa), exponent.abs())
+    }
+}
+
+/// The fewest digits that read back as the same number, laid out as by
+/// Redis 7.2 and later: plain digits while that adds few zeros, else an exponent.
+fn shortest(value: f64) -> String {
+    if let Some(text) = not_finite(value) {
+        return text.to_owned();
+    }
+    let scientific = format!("{:e}", value.abs());
+    let (mantissa, exponent) = split_exponent(&scientific);
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let count = digits.len() as i32;
+    let trailing = exponent - count + 1;
+    let body = if trailing >= 0 && exponent.abs() < count + 7 {
+        digits + &"0".repeat(trailing as usize)
+    } else if trailing < 0 && (trailing > -7 || exponent.abs() < 4) {
+        let whole = count + trailing;
+        if whole <= 0 {
+            format!("0.{}{digits}", "0".repeat(-whole as usize))
+        } else {
+            let (whole, fraction) = digits.split_at(whole as usize);
+            format!("{whole}.{fraction}")
+        }
+    } else {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        format!("{mantissa}e{sign}{}", exponent.abs())
+    };
+    let minus = if value.is_sign_negative() { "-" } else { "" };
+    format!("{minus}{body}")
+}
+
+fn not_finite(value: f64) -> Option<&'static str> {
+    match (
+        value.is_nan(),
+        value.is_infinite(),
+        value.is_sign_negative(),
+    ) {
+        (true, _, true) => Some("-nan"),
+        (true, _, false) => Some("nan"),
+        (_, true, true) => Some("-inf"),
+        (_, true, false) => Some("inf"),
+        _ => None,
+    }
+}
+
+/// Splits Rust's `{:e}` form, which always has an exponent.
+fn split_exponent(scientific: &str) -> (&str, i32) {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    (mantissa, exponent.parse().unwrap_or(0))
+}
+
+fn trim_zeros(text: &str) -> &str {
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_read_as_strictly_as_redis_does() {
+        assert_eq!(parse_i64(b"-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(parse_i64(b"0"), Some(0));
+        for text in [
+            "",
+            "-",
+            "+1",
+            "01",
+            "-0",
+            " 1",
+            "1 ",
+            "1.0",
+            "9223372036854775808",
+        ] {
+            assert_eq!(parse_i64(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn floats_that_overflow_or_vanish_are_refused() {
+        assert_eq!(parse_f64(b"-inf"), Some(f64::NEG_INFINITY));
+        assert_eq!(parse_f64(b"1e3"), Some(1000.0));
+        assert_eq!(parse_f64(b"0e9"), Some(0.0));
+        for text in ["nan", "1e400", "1e-400", "", " 1", "x"] {
+            assert_eq!(parse_f64(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn old_servers_print_seventeen_digits_and_new_ones_the_fewest() {
+        // Each row was read off a 7.0.15 and an 8.2.3 server.
+        for (value, old, new) in [
+            (0.1, "0.10000000000000001", "0.1"),
+            (3.0, "3", "3"),
+            (1e15, "1000000000000000", "1000000000000000"),
+            (1e17, "1e+17", "100000000000000000"),
+            (1e21, "1e+21", "1e+21"),
+            (1e300, "1.0000000000000001e+300", "1e+300"),
+            (-0.0, "-0", "0"),
+            (1.5e-7, "1.4999999999999999e-07", "1.5e-7"),
+            (f64::NEG_INFINITY, "-inf", "-inf"),
+        ] {
+            assert_eq!(argument_text(value, Dialect::Redis70), old);
+            assert_eq!(argument_text(value, Dialect::Redis82), new);
+        }
+    }
+
+    #[test]
+    fn lua_numbers_truncate_and_what_does_not_fit_becomes_the_least_integer() {
+        assert_eq!(lua_to_i64(3.9), 3);
+        assert_eq!(lua_to_i64(-3.9), -3);
+        for value in [f64::NAN, 1e30, -1e30, f64::INFINITY] {
+            assert_eq!(lua_to_i64(value), i64::MIN);
+        }
+    }
+}

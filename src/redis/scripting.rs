@@ -1,0 +1,103 @@
+//! EVAL, EVALSHA and SCRIPT.
+//!
+//! The server remembers the text of every script that it ran or loaded, and
+//! loses it at a restart; that is how a client comes to see NOSCRIPT. Compiled
+//! functions are the [`ScriptEngine`]'s, which is no part of the state.
+
+use super::command::{Answer, Call};
+use super::engine::{Job, ScriptEngine, Sha};
+use super::number::parse_i64;
+use super::refusal::Refusal;
+use super::server::Dialect;
+use super::{Bytes, Reply, Server};
+
+pub(super) fn eval(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'_>) -> Answer {
+    let (keys, args) = split(&call.argv[2..])?;
+    let source = &call.argv[1];
+    let sha = Sha::of(source);
+    engine.compile(&sha, source).map_err(Refusal::Other)?;
+    server.remember_script(sha, source);
+    let job = Job {
+        sha,
+        source,
+        keys,
+        args,
+        connection: call.connection,
+    };
+    Ok(engine.run(server, &job))
+}
+
+pub(super) fn evalsha(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'_>) -> Answer {
+    let (keys, args) = split(&call.argv[2..])?;
+    let known = Sha::parse(&call.argv[1]).and_then(|sha| Some((sha, server.script(&sha)?)));
+    let Some((sha, source)) = known else {
+        return Err(Refusal::other(match server.dialect() {
+            Dialect::Valkey9 => "NOSCRIPT No matching script.",
+            _ => "NOSCRIPT No matching script. Please use EVAL.",
+        }));
+    };
+    let job = Job {
+        sha,
+        source: &source,
+        keys,
+        args,
+        connection: call.connection,
+    };
+    Ok(engine.run(server, &job))
+}
+
+/// Splits `numkeys key... arg...`.
+fn split(words: &[Bytes]) -> Result<(&[Bytes], &[Bytes]), Refusal> {
+    let (count, rest) = words.split_first().ok_or(Refusal::Syntax)?;
+    let count = parse_i64(count).ok_or(Refusal::NotAnInteger)?;
+    match usize::try_from(count) {
+        Err(_) => Err(Refusal::other("ERR Number of keys can't be negative")),
+        Ok(count) => rest.split_at_checked(count).ok_or_else(|| {
+            Refusal::other("ERR Number of keys can't be greater than number of args")
+        }),
+    }
+}
+
+pub(super) fn script(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'_>) -> Answer {
+    let arguments = &call.argv[2..];
+    let arity = |name: &str| Refusal::Arity(format!("script|{name}"));
+    match call.argv[1].to_ascii_lowercase().as_slice() {
+        b"load" => {
+            let [source] = arguments else {
+                return Err(arity("load"));
+            };
+            let sha = Sha::of(source);
+            engine.compile(&sha, source).map_err(Refusal::Other)?;
+            server.remember_script(sha, source);
+            Ok(Reply::Bulk(sha.to_string().into_bytes()))
+        }
+        b"exists" if arguments.is_empty() => Err(arity("exists")),
+        b"exists" => {
+            let known = |text: &Bytes| {
+                let found = Sha::parse(text).and_then(|sha| server.script(&sha));
+                Reply::Int(i64::from(found.is_some()))
+            };
+            Ok(Reply::Array(arguments.iter().map(known).collect()))
+        }
+        b"flush" => {
+            match arguments {
+                [] => {}
+                [how]
+                    if how.eq_ignore_ascii_case(b"sync") || how.eq_ignore_ascii_case(b"async") => {}
+                _ => {
+                    return Err(Refusal::other(
+                        "ERR SCRIPT FLUSH only support SYNC|ASYNC option",
+                    ));
+                }
+            }
+            server.forget_scripts();
+            Ok(Reply::Status("OK".to_owned()))
+        }
+        _ => {
+            let name = String::from_utf8_lossy(&call.argv[1]);
+            Err(Refusal::other(format!(
+                "ERR unknown subcommand '{name}'. Try SCRIPT HELP."
+            )))
+        }
+    }
+}

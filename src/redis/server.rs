@@ -1,0 +1,288 @@
+//! The state of a server, and nothing else: the handlers are by type.
+//!
+//! Time is a number that only the caller moves, and may move backwards. A key
+//! whose time has passed is dropped at the moment the clock moves, not when
+//! somebody looks: otherwise two servers that no client can tell apart would
+//! be different states. A real server drops such a key when it is next touched,
+//! or when its background cycle (ten times a second) finds it; a clock that
+//! jumps forward and back between two of those moments could show the key
+//! again. The model takes the background cycle to be faster than the jump.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::engine::{ScriptEngine, Sha};
+use super::refusal::Refusal;
+use super::value::{Kind, Value};
+use super::{Bytes, Reply, command};
+
+/// Whose behaviour the model follows where servers differ. The whole list of
+/// differences is in the table of `tests/redis_differential.rs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dialect {
+    /// Redis 7.0, what Debian 12 installs. The default.
+    #[default]
+    Redis70,
+    /// Redis 8.2: shortest floats, WAIT is allowed in scripts.
+    Redis82,
+    /// Valkey 9: as Redis 8.2, with DELIFEQ and SET IFEQ, other error texts.
+    Valkey9,
+}
+
+/// A message on its way to a subscriber.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Message {
+    /// The connection that subscribed.
+    pub connection: u32,
+    /// The channel it was published on.
+    pub channel: Bytes,
+    /// What was published.
+    pub payload: Bytes,
+}
+
+/// A key's value and the end of its life.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Entry {
+    value: Value,
+    /// The last ms at which the key is there; `None`: for ever.
+    expire_at_ms: Option<i64>,
+}
+
+/// A Redis server: plain data, compared and hashed by value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Server {
+    dialect: Dialect,
+    now_ms: i64,
+    keys: BTreeMap<Bytes, Entry>,
+    scripts: BTreeMap<Sha, Arc<[u8]>>,
+    subscriptions: BTreeMap<Bytes, BTreeSet<u32>>,
+    messages: Vec<Message>,
+}
+
+impl Server {
+    /// An empty Redis 7.0 server whose clock stands at `now_ms` (ms since 1970).
+    pub fn new(now_ms: i64) -> Self {
+        Self {
+            now_ms,
+            ..Self::default()
+        }
+    }
+
+    /// The same server speaking another dialect.
+    #[must_use]
+    pub fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Whose behaviour this server follows.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Executes one command and gives its reply; whatever is wrong with the
+    /// command is in the reply. `connection` identifies the sender for
+    /// subscriptions: a connection that has subscribed may send little else,
+    /// as in Redis.
+    ///
+    /// SUBSCRIBE and UNSUBSCRIBE of several channels give all confirmations in
+    /// one array; a real server sends them one after the other.
+    pub fn execute(
+        &mut self,
+        scripts: &mut ScriptEngine,
+        connection: u32,
+        argv: &[Bytes],
+    ) -> Reply {
+        command::dispatch(self, scripts, connection, argv)
+    }
+
+    /// The clock in ms since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.now_ms
+    }
+
+    /// Sets the clock; keys whose time has passed are gone.
+    pub fn set_clock(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+        self.keys.retain(|_, entry| !expired(entry, now_ms));
+    }
+
+    /// Moves the clock by this many ms, which may be negative.
+    pub fn advance(&mut self, ms: i64) {
+        self.set_clock(self.now_ms.saturating_add(ms));
+    }
+
+    /// The live keys in order: key, value, last ms of its life.
+    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<i64>)> {
+        self.keys
+            .iter()
+            .map(|(key, entry)| (key, &entry.value, entry.expire_at_ms))
+    }
+
+    /// Puts a key there as it is; what is empty or past its time is not kept.
+    pub fn insert(&mut self, key: Bytes, value: Value, expire_at_ms: Option<i64>) {
+        let entry = Entry {
+            value,
+            expire_at_ms,
+        };
+        if expired(&entry, self.now_ms) || entry.value.is_empty_collection() {
+            self.keys.remove(&key);
+        } else {
+            self.keys.insert(key, entry);
+        }
+    }
+
+    /// Removes a key; whether it was there.
+    pub fn remove(&mut self, key: &[u8]) -> bool {
+        self.keys.remove(key).is_some()
+    }
+
+    /// Removes all keys, as FLUSHALL does.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+    }
+
+    /// Lets a connection listen on a channel, as SUBSCRIBE does.
+    pub fn subscribe(&mut self, connection: u32, channel: Bytes) {
+        self.subscriptions
+            .entry(channel)
+            .or_default()
+            .insert(connection);
+    }
+
+    /// Ends a subscription, as UNSUBSCRIBE does.
+    pub fn unsubscribe(&mut self, connection: u32, channel: &[u8]) {
+        if let Some(listeners) = self.subscriptions.get_mut(channel) {
+            listeners.remove(&connection);
+            if listeners.is_empty() {
+                self.subscriptions.remove(channel);
+            }
+        }
+    }
+
+    /// Ends all subscriptions of a connection, as its closing does, and drops
+    /// the messages that it has not read.
+    pub fn disconnect(&mut self, connection: u32) {
+        self.subscriptions.retain(|_, listeners| {
+            listeners.remove(&connection);
+            !listeners.is_empty()
+        });
+        self.messages.retain(|m| m.connection != connection);
+    }
+
+    /// The subscriptions in order: channel, connection.
+    pub fn subscriptions(&self) -> impl Iterator<Item = (&Bytes, u32)> {
+        self.subscriptions
+            .iter()
+            .flat_map(|(channel, all)| all.iter().map(move |connection| (channel, *connection)))
+    }
+
+    /// The channels of one connection, in order.
+    pub fn channels_of(&self, connection: u32) -> Vec<Bytes> {
+        self.subscriptions()
+            .filter(|(_, listener)| *listener == connection)
+            .map(|(channel, _)| channel.clone())
+            .collect()
+    }
+
+    /// Takes the messages that were published since the last call, in order;
+    /// one published message is one entry a subscriber.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// Sends a message to whoever listens; how many do.
+    pub(super) fn publish(&mut self, channel: &Bytes, payload: &Bytes) -> usize {
+        let Some(listeners) = self.subscriptions.get(channel) else {
+            return 0;
+        };
+        self.messages
+            .extend(listeners.iter().map(|connection| Message {
+                connection: *connection,
+                channel: channel.clone(),
+                payload: payload.clone(),
+            }));
+        listeners.len()
+    }
+
+    /// Remembers a script, as EVAL and SCRIPT LOAD do.
+    pub(super) fn remember_script(&mut self, sha: Sha, source: &[u8]) {
+        self.scripts.entry(sha).or_insert_with(|| source.into());
+    }
+
+    /// The script with this SHA-1.
+    pub(super) fn script(&self, sha: &Sha) -> Option<Arc<[u8]>> {
+        self.scripts.get(sha).cloned()
+    }
+
+    /// Forgets all scripts, as SCRIPT FLUSH and a restart do.
+    pub fn forget_scripts(&mut self) {
+        self.scripts.clear();
+    }
+
+    /// Whether the key is there.
+    pub(super) fn contains(&self, key: &[u8]) -> bool {
+        self.keys.contains_key(key)
+    }
+
+    /// The value of a key.
+    pub(super) fn value(&self, key: &[u8]) -> Option<&Value> {
+        self.keys.get(key).map(|entry| &entry.value)
+    }
+
+    /// A key's value of one type; other types are refused.
+    pub(super) fn get<K: Kind>(&self, key: &[u8]) -> Result<Option<&K>, Refusal> {
+        match self.keys.get(key) {
+            None => Ok(None),
+            Some(entry) => K::of(&entry.value).map(Some).ok_or(Refusal::WrongType),
+        }
+    }
+
+    /// Changes a key's value of one type, which keeps its expiry. A missing
+    /// value is created first if `K` starts out `Default` and `create` says so;
+    /// a collection that is empty afterwards is removed with its key.
+    pub(super) fn edit<K: Kind, T>(
+        &mut self,
+        key: &[u8],
+        create: Option<K>,
+        change: impl FnOnce(&mut K) -> Result<T, Refusal>,
+    ) -> Result<Option<T>, Refusal> {
+        if !self.keys.contains_key(key) {
+            let Some(fresh) = create else {
+                return Ok(None);
+            };
+            let entry = Entry {
+                value: fresh.into_value(),
+                expire_at_ms: None,
+            };
+            self.keys.insert(key.to_vec(), entry);
+        }
+        let Some(entry) = self.keys.get_mut(key) else {
+            return Ok(None);
+        };
+        let result = K::of_mut(&mut entry.value)
+            .ok_or(Refusal::WrongType)
+            .and_then(change);
+        if entry.value.is_empty_collection() {
+            self.keys.remove(key);
+        }
+        result.map(Some)
+    }
+
+    /// The last ms of a key's life: `None` no such key, `Some(None)` for ever.
+    pub(super) fn expiry(&self, key: &[u8]) -> Option<Option<i64>> {
+        self.keys.get(key).map(|entry| entry.expire_at_ms)
+    }
+
+    /// Sets or removes the expiry of a key that is there.
+    pub(super) fn set_expiry(&mut self, key: &[u8], expire_at_ms: Option<i64>) {
+        if let Some(entry) = self.keys.get_mut(key) {
+            entry.expire_at_ms = expire_at_ms;
+        }
+    }
+}
+
+/// The comparison is Redis's own: a key is still there in the ms it expires at.
+fn expired(entry: &Entry, now_ms: i64) -> bool {
+    entry.expire_at_ms.is_some_and(|when| now_ms > when)
+}

@@ -1,0 +1,191 @@
+//! What a key can hold.
+//!
+//! Everything is an ordered plain collection, so that two servers with the
+//! same contents are equal, hash alike and print alike. Redis keeps hashes in
+//! an order that depends on history and encoding; nobody may rely on it, and
+//! keeping it here would split one state of the model into many.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::Hasher;
+
+use super::Bytes;
+
+/// A Redis hash, by field.
+pub type Hash = BTreeMap<Bytes, Bytes>;
+
+/// A Redis list, from left to right.
+pub type List = VecDeque<Bytes>;
+
+/// The value of a key. A collection in a server is never empty: Redis removes
+/// the key with the last element.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Value {
+    /// A byte string (also counters: Redis keeps them as decimal text).
+    String(Bytes),
+    /// A hash.
+    Hash(Hash),
+    /// A list.
+    List(List),
+    /// A sorted set.
+    SortedSet(SortedSet),
+}
+
+impl Value {
+    /// The name that TYPE answers.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::String(_) => "string",
+            Self::Hash(_) => "hash",
+            Self::List(_) => "list",
+            Self::SortedSet(_) => "zset",
+        }
+    }
+
+    /// Whether this is a collection without elements.
+    pub(super) fn is_empty_collection(&self) -> bool {
+        match self {
+            Self::String(_) => false,
+            Self::Hash(hash) => hash.is_empty(),
+            Self::List(list) => list.is_empty(),
+            Self::SortedSet(set) => set.is_empty(),
+        }
+    }
+}
+
+/// A score with the total order of IEEE 754, so that states compare and hash.
+/// Ranks use the numeric order instead, where -0 equals 0.
+#[derive(Clone, Copy, Debug)]
+struct Score(f64);
+
+impl PartialEq for Score {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Score {}
+
+impl PartialOrd for Score {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Score {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl std::hash::Hash for Score {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+/// A Redis sorted set. Locks keep a handful of members in one, so ranks are
+/// computed on demand instead of being kept in a second index.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SortedSet {
+    scores: BTreeMap<Bytes, Score>,
+}
+
+impl SortedSet {
+    /// Number of members.
+    pub fn len(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.scores.is_empty()
+    }
+
+    /// The score of a member.
+    pub fn score(&self, member: &[u8]) -> Option<f64> {
+        self.scores.get(member).map(|score| score.0)
+    }
+
+    /// Sets a member's score and gives the one it had. `score` must not be NaN.
+    pub fn insert(&mut self, member: Bytes, score: f64) -> Option<f64> {
+        debug_assert!(!score.is_nan(), "the caller rejects NaN");
+        self.scores.insert(member, Score(score)).map(|old| old.0)
+    }
+
+    /// Removes a member and gives its score.
+    pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
+        self.scores.remove(member).map(|score| score.0)
+    }
+
+    /// Members with their scores, lowest first; equal scores by member.
+    pub fn ranked(&self) -> Vec<(&Bytes, f64)> {
+        let mut members: Vec<_> = self.scores.iter().map(|(m, s)| (m, s.0)).collect();
+        // A stable sort keeps the map's member order among equal scores; scores
+        // are never NaN, so every pair compares.
+        members.sort_by(|a, b| a.1.partial_cmp(&b.1).unwrap_or(std::cmp::Ordering::Equal));
+        members
+    }
+}
+
+impl FromIterator<(Bytes, f64)> for SortedSet {
+    fn from_iter<I: IntoIterator<Item = (Bytes, f64)>>(members: I) -> Self {
+        let mut set = Self::default();
+        for (member, score) in members {
+            set.insert(member, score);
+        }
+        set
+    }
+}
+
+/// A type of value, for lookups that refuse the other types.
+pub(super) trait Kind: Sized {
+    /// This type's part of a value.
+    fn of(value: &Value) -> Option<&Self>;
+    /// This type's part of a value, to be changed.
+    fn of_mut(value: &mut Value) -> Option<&mut Self>;
+    /// A value of this type.
+    fn into_value(self) -> Value;
+}
+
+macro_rules! kind {
+    ($type:ty, $variant:ident) => {
+        impl Kind for $type {
+            fn of(value: &Value) -> Option<&Self> {
+                match value {
+                    Value::$variant(inner) => Some(inner),
+                    _ => None,
+                }
+            }
+
+            fn of_mut(value: &mut Value) -> Option<&mut Self> {
+                match value {
+                    Value::$variant(inner) => Some(inner),
+                    _ => None,
+                }
+            }
+
+            fn into_value(self) -> Value {
+                Value::$variant(self)
+            }
+        }
+    };
+}
+
+kind!(Bytes, String);
+kind!(Hash, Hash);
+kind!(List, List);
+kind!(SortedSet, SortedSet);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_scores_rank_by_member_even_across_the_two_zeros() {
+        let set: SortedSet = [(b"b".to_vec(), -0.0), (b"a".to_vec(), 0.0)]
+            .into_iter()
+            .collect();
+        let order: Vec<_> = set.ranked().into_iter().map(|(m, _)| m.clone()).collect();
+        assert_eq!(order, [b"a".to_vec(), b"b".to_vec()]);
+    }
+}

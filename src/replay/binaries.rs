@@ -1,0 +1,239 @@
+//! Which server programs this machine has.
+//!
+//! Replays run on whatever is installed, and the differential test wants every
+//! version that it can get. Programs come from the search path and from
+//! `target/servers/*/`, where `scripts/setup.sh` puts the ones that are not
+//! packaged for the system. What a program is, is asked of the program itself:
+//! a file name proves nothing (Valkey installs itself as redis-server too).
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// File names that a server program may have.
+const NAMES: [&str; 2] = ["redis-server", "valkey-server"];
+
+/// A server program.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Binary {
+    /// What kind of server it says it is: `redis` or `valkey`.
+    pub name: String,
+    /// Its version, such as 7.0.15.
+    pub version: Version,
+    /// How to start it: a path, or a bare name to be found on the search path.
+    pub path: PathBuf,
+}
+
+/// Major, minor, patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+impl fmt::Display for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.version)
+    }
+}
+
+/// Why a program is not one that lockproof can use.
+#[derive(Debug, thiserror::Error)]
+pub enum BinaryError {
+    /// It does not start.
+    #[error("failed to start {}: {source}; check that it is there and executable", path.display())]
+    Start {
+        /// The program.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It starts, but is no Redis server.
+    #[error(
+        "failed to understand `{} --version`: {answer:?}; give the path of a redis-server or \
+         valkey-server",
+        path.display()
+    )]
+    Strange {
+        /// The program.
+        path: PathBuf,
+        /// What it printed.
+        answer: String,
+    },
+    /// There is none.
+    #[error(
+        "failed to find a redis-server or valkey-server on the search path or in {looked}; run \
+         scripts/setup.sh, or install one"
+    )]
+    None {
+        /// The directories, joined by commas.
+        looked: String,
+    },
+}
+
+/// Asks a program what it is.
+pub fn inspect(path: &Path) -> Result<Binary, BinaryError> {
+    let output = Command::new(path)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| BinaryError::Start {
+            path: path.to_owned(),
+            source,
+        })?;
+    let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    parse_version(&answer)
+        .map(|(name, version)| Binary {
+            name,
+            version,
+            path: path.to_owned(),
+        })
+        .ok_or(BinaryError::Strange {
+            path: path.to_owned(),
+            answer,
+        })
+}
+
+/// Every usable program: those on the search path first, then those in the
+/// subdirectories of `directories`, each part in a fixed order.
+pub fn find(directories: &[PathBuf]) -> Vec<Binary> {
+    let mut found: Vec<Binary> = Vec::new();
+    let on_path = NAMES.iter().map(PathBuf::from);
+    let unpacked = directories.iter().flat_map(|directory| {
+        let mut homes: Vec<PathBuf> = std::fs::read_dir(directory)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect();
+        homes.sort();
+        homes
+            .into_iter()
+            .flat_map(|home| NAMES.map(|name| home.join(name)))
+            .filter(|path| path.is_file())
+    });
+    for path in on_path.chain(unpacked) {
+        if let Ok(binary) = inspect(&path)
+            && !found
+                .iter()
+                .any(|other| (&other.name, other.version) == (&binary.name, binary.version))
+        {
+            found.push(binary);
+        }
+    }
+    found
+}
+
+/// The program that replays use unless they are told another: the first of
+/// [`find`].
+pub fn find_default(directories: &[PathBuf]) -> Result<Binary, BinaryError> {
+    find(directories)
+        .into_iter()
+        .next()
+        .ok_or_else(|| BinaryError::None {
+            looked: directories
+                .iter()
+                .map(|directory| directory.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
+}
+
+/// Where `scripts/setup.sh` puts servers, each in a directory of its own.
+pub fn server_directories() -> Vec<PathBuf> {
+    in_target("servers")
+}
+
+/// Where `scripts/setup.sh` puts other programs.
+pub fn tool_directories() -> Vec<PathBuf> {
+    in_target("tools")
+}
+
+/// This subdirectory of the working directory's `target`, and of the `target`
+/// that the running program is in.
+fn in_target(subdirectory: &str) -> Vec<PathBuf> {
+    let mut found = vec![Path::new("target").join(subdirectory)];
+    if let Ok(program) = std::env::current_exe() {
+        let targets = program
+            .ancestors()
+            .filter(|directory| directory.ends_with("target"));
+        found.extend(targets.map(|target| target.join(subdirectory)));
+    }
+    found
+}
+
+/// Reads `Redis server v=7.0.15 sha=...` and `Valkey server v=9.1.2 sha=...`.
+fn parse_version(answer: &str) -> Option<(String, Version)> {
+    let mut words = answer.split_whitespace();
+    let name = words.next()?.to_ascii_lowercase();
+    if !["redis", "valkey"].contains(&name.as_str()) {
+        return None;
+    }
+    let text = words.find_map(|word| word.strip_prefix("v="))?;
+    let mut parts = text.split('.').map(|part| {
+        let digits = part.split(|c: char| !c.is_ascii_digit()).next();
+        digits.unwrap_or_default().parse().unwrap_or(0)
+    });
+    let version = Version(parts.next()?, parts.next()?, parts.next().unwrap_or(0));
+    Some((name, version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_lines_of_both_kinds_are_understood() {
+        let redis = "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64";
+        assert_eq!(
+            parse_version(redis),
+            Some(("redis".into(), Version(7, 0, 15)))
+        );
+        let valkey = "Valkey server v=9.1.2-rc1 sha=00000000:0 malloc=libc bits=64";
+        assert_eq!(
+            parse_version(valkey),
+            Some(("valkey".into(), Version(9, 1, 2)))
+        );
+    }
+
+    #[test]
+    fn another_program_is_refused() {
+        assert_eq!(parse_version("sleep (GNU coreutils) 9.1"), None);
+        let error = inspect(Path::new("true")).unwrap_err().to_string();
+        assert!(error.contains("redis-server"), "{error}");
+    }
+
+    #[test]
+    fn a_server_in_a_subdirectory_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("valkey-0");
+        std::fs::create_dir(&home).unwrap();
+        let program = home.join("valkey-server");
+        // Written by a child: were it open for writing here, a process that
+        // another test forks at that moment would make it "text file busy".
+        let script = r#"printf '#!/bin/sh\necho Valkey server v=0.0.7\n' >"$0"; chmod +x "$0""#;
+        let mut shell = Command::new("sh");
+        assert!(
+            shell
+                .arg("-c")
+                .arg(script)
+                .arg(&program)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let found = find(&[dir.path().to_owned()]);
+        assert!(found.iter().any(|b| b.to_string() == "valkey 0.0.7"));
+    }
+
+    #[test]
+    fn no_server_is_an_error_that_names_the_set_up_script() {
+        let error = BinaryError::None {
+            looked: "target/servers".into(),
+        };
+        assert!(error.to_string().contains("scripts/setup.sh"));
+    }
+}

@@ -1,0 +1,453 @@
+//! One proxied connection: a task that owns both sockets.
+//!
+//! One task does everything, in turn: it reads, decides and writes both ways and
+//! carries out the harness's orders. So an order takes effect between two
+//! messages and never in the middle of one, and nothing needs a lock. Two tasks
+//! (one a direction) were rejected: a cut would have to meet both at once, and
+//! the matching of replies to requests would be shared.
+//!
+//! Reads and writes are never awaited, only readiness is: a peer that reads
+//! nothing cannot keep the task from its other duties.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::event::{Event, LinkId, ProxyEvent, Unanswered};
+use super::frame::{FrameError, parse_reply, parse_request};
+use super::lane::{Key, Next, Refusal, Waiting};
+use super::stream::{Answer, Delivery, Stream};
+use super::tracker::Tracker;
+use super::{Cut, Direction, ProxyError};
+
+/// How one direction of a link behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Way {
+    pub hold: bool,
+    pub delay: Duration,
+    pub blackhole: bool,
+}
+
+/// How a link behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub report: bool,
+    pub to_server: Way,
+    pub to_client: Way,
+}
+
+impl Settings {
+    pub fn way(&mut self, direction: Direction) -> &mut Way {
+        match direction {
+            Direction::ToServer => &mut self.to_server,
+            Direction::ToClient => &mut self.to_client,
+        }
+    }
+}
+
+/// An order from the harness.
+#[derive(Debug)]
+pub(super) enum Order {
+    Set(Settings, Answer<()>),
+    Release(Direction, Key, Answer<Delivery>),
+    Lose(Direction, Key, Answer<()>),
+    /// `lose`: what waits is lost too.
+    Cut {
+        how: Cut,
+        lose: bool,
+        done: Answer<()>,
+    },
+}
+
+/// What every connection of a link is told at its birth.
+#[derive(Clone, Debug)]
+pub(super) struct Birth {
+    pub link: LinkId,
+    pub id: u64,
+    pub settings: Settings,
+    pub raw: bool,
+    pub frame_bytes_max: usize,
+    pub events: mpsc::UnboundedSender<ProxyEvent>,
+}
+
+/// Room that each read offers.
+const READ_BYTES: usize = 16 << 10;
+
+/// What woke the task.
+enum Ready {
+    Order(Option<Order>),
+    Read(Direction),
+    /// A socket takes bytes again, or a delay is over.
+    Other,
+}
+
+/// The task's state.
+pub(super) struct Connection {
+    birth: Birth,
+    /// `None` once it is closed.
+    client: Option<TcpStream>,
+    server: TcpStream,
+    /// The server was told that no more requests will come.
+    server_shut: bool,
+    to_server: Stream,
+    to_client: Stream,
+    tracker: Tracker,
+    orders: mpsc::UnboundedReceiver<Order>,
+}
+
+impl Connection {
+    pub fn new(
+        birth: Birth,
+        client: TcpStream,
+        server: TcpStream,
+        orders: mpsc::UnboundedReceiver<Order>,
+    ) -> Connection {
+        let max = birth.frame_bytes_max;
+        Connection {
+            birth,
+            client: Some(client),
+            server,
+            server_shut: false,
+            to_server: Stream::new(max),
+            to_client: Stream::new(max),
+            tracker: Tracker::default(),
+            orders,
+        }
+    }
+
+    /// Runs until both sides are closed and nothing waits, or until the proxy is
+    /// dropped.
+    pub async fn run(mut self) {
+        self.tell(Event::Connected);
+        let result = self.serve().await;
+        if let Err(error) = result {
+            self.close_client(Cut::Rst).await;
+            self.tell(Event::Broken { error });
+        }
+        let unanswered = self
+            .tracker
+            .unanswered(self.to_server.out.written)
+            .into_iter()
+            .map(|(seq, reached)| Unanswered { seq, reached })
+            .collect();
+        self.tell(Event::Closed { unanswered });
+    }
+
+    async fn serve(&mut self) -> Result<(), FrameError> {
+        while !self.is_over() {
+            match self.wait().await {
+                Ready::Order(Some(order)) => self.obey(order).await?,
+                Ready::Order(None) => return Ok(()),
+                Ready::Read(direction) => self.read(direction)?,
+                Ready::Other => {}
+            }
+            self.advance();
+            self.settle().await;
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Ready {
+        let (up, down) = (&self.to_server, &self.to_client);
+        let due = up.due.into_iter().chain(down.due).min();
+        let client = self.client.as_ref();
+        // A branch whose condition is false is not polled, but its expression
+        // is built: these futures cope with a missing socket or time.
+        let client_ready = async |interest| match client {
+            Some(client) => drop(client.ready(interest).await),
+            None => std::future::pending().await,
+        };
+        let timer = async {
+            match due {
+                Some(due) => sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            order = self.orders.recv() => Ready::Order(order),
+            () = client_ready(Interest::WRITABLE), if !down.out.is_empty() => Ready::Other,
+            _ = self.server.writable(), if !up.out.is_empty() => Ready::Other,
+            _ = self.server.readable(), if down.wants_bytes() => Ready::Read(Direction::ToClient),
+            () = client_ready(Interest::READABLE), if up.wants_bytes() => {
+                Ready::Read(Direction::ToServer)
+            }
+            () = timer => Ready::Other,
+        }
+    }
+
+    /// Takes what a socket has and files it, frame by frame.
+    fn read(&mut self, direction: Direction) -> Result<(), FrameError> {
+        let (socket, stream) = match direction {
+            Direction::ToServer => (self.client.as_ref(), &mut self.to_server),
+            Direction::ToClient => (Some(&self.server), &mut self.to_client),
+        };
+        let Some(socket) = socket else {
+            return Ok(());
+        };
+        stream.partial.reserve(READ_BYTES);
+        match socket.try_read_buf(&mut stream.partial) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Ok(count) if count > 0 => {}
+            // A reset says the same as an end of file, and that writing is in vain.
+            ended => {
+                stream.open = false;
+                match direction {
+                    Direction::ToServer => {
+                        if ended.is_err() {
+                            self.to_client.out.close();
+                        }
+                        self.tell(Event::ClientClosed);
+                    }
+                    Direction::ToClient => {
+                        self.to_server.out.close();
+                        self.tell(Event::ServerClosed);
+                    }
+                }
+                return Ok(());
+            }
+        }
+        let mut bytes = std::mem::take(&mut stream.partial);
+        let filed = self.file_frames(direction, &bytes)?;
+        bytes.drain(..filed);
+        self.stream(direction).partial = bytes;
+        Ok(())
+    }
+
+    /// Files every whole frame; gives how many bytes that were.
+    fn file_frames(&mut self, direction: Direction, bytes: &[u8]) -> Result<usize, FrameError> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let length = if self.birth.raw {
+                rest.len()
+            } else if direction == Direction::ToServer && rest[0] != b'*' {
+                return Err(FrameError::Inline { byte: rest[0] });
+            } else {
+                match self.stream(direction).scanner.scan(rest)? {
+                    Some(length) => length,
+                    None => break,
+                }
+            };
+            self.file(direction, &rest[..length])?;
+            at += length;
+        }
+        Ok(at)
+    }
+
+    /// Passes one frame on, makes it wait, or drops it.
+    fn file(&mut self, direction: Direction, frame: &[u8]) -> Result<(), FrameError> {
+        let way = *self.birth.settings.way(direction);
+        let report = self.birth.settings.report && !self.birth.raw;
+        let key = match direction {
+            _ if self.birth.raw => Key::Push(0),
+            Direction::ToServer => Key::Numbered(self.tracker.number_request()),
+            Direction::ToClient => self.tracker.name_reply(frame),
+        };
+        if report {
+            self.report(direction, key, frame)?;
+        }
+        let stream = self.stream(direction);
+        if way.blackhole {
+            stream.lane.break_here();
+        }
+        let broken = stream.lane.is_broken() && !way.hold;
+        if broken && stream.lane.is_empty() {
+            return Ok(());
+        }
+        if way.hold || !way.delay.is_zero() || !stream.lane.is_empty() {
+            let due = (!way.delay.is_zero()).then(|| Instant::now() + way.delay);
+            let waiting = stream.lane.push(key, frame.to_vec(), due);
+            waiting.reported = report;
+        } else {
+            self.pass(direction, key, frame, None);
+        }
+        Ok(())
+    }
+
+    fn pass(
+        &mut self,
+        direction: Direction,
+        key: Key,
+        frame: &[u8],
+        answer: Option<Answer<Delivery>>,
+    ) {
+        let out = &mut self.stream(direction).out;
+        if out.gone {
+            if let Some(answer) = answer {
+                let _ = answer.send(Ok(Delivery::Gone));
+            }
+            return;
+        }
+        let end = out.push(frame);
+        out.waiting.extend(answer.map(|answer| (end, answer)));
+        if direction == Direction::ToServer && !self.birth.raw {
+            self.tracker.passed_on(key.number(), frame, end);
+        }
+    }
+
+    /// Lets go what may go, and writes what the sockets take.
+    fn advance(&mut self) {
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let held = self.birth.settings.way(direction).hold;
+            loop {
+                match self.stream(direction).lane.next(held, Instant::now()) {
+                    Next::Pass(waiting) => {
+                        self.pass(direction, waiting.key, &waiting.bytes, None);
+                    }
+                    Next::Wait(due) => break self.stream(direction).due = due,
+                }
+            }
+        }
+        self.to_server.out.flush(&self.server);
+        match &self.client {
+            Some(client) => self.to_client.out.flush(client),
+            None => self.to_client.out.close(),
+        }
+    }
+
+    /// Hands on that a side closed, once what came before it has gone.
+    async fn settle(&mut self) {
+        let hold = self.birth.settings.to_server.hold || self.birth.settings.to_client.hold;
+        // Under a gate the server learns of the client's end only when it has
+        // answered all that it was given: the reply is compared with the model.
+        let answered = !hold || self.tracker.is_quiet();
+        if !self.to_server.open && self.to_server.is_drained() && answered && !self.server_shut {
+            self.server_shut = true;
+            // An error means that the server has closed already.
+            let _ = self.server.shutdown().await;
+        }
+        if !self.to_client.open && self.to_client.is_drained() && !hold {
+            self.close_client(Cut::Fin).await;
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let client_gone = self.client.is_none() || !self.to_server.open;
+        let idle = self.to_server.is_drained() && self.to_client.is_drained();
+        client_gone && !self.to_client.open && idle
+    }
+
+    async fn obey(&mut self, order: Order) -> Result<(), FrameError> {
+        match order {
+            Order::Set(settings, done) => {
+                self.birth.settings = settings;
+                self.report_waiting()?;
+                self.advance();
+                let _ = done.send(Ok(()));
+            }
+            Order::Release(direction, key, done) => {
+                match self.stream(direction).lane.release(key) {
+                    Ok(waiting) => self.pass(direction, key, &waiting.bytes, Some(done)),
+                    Err(refusal) => drop(done.send(Err(self.refused(key, refusal)))),
+                }
+            }
+            Order::Lose(direction, key, done) => {
+                let lost = self.stream(direction).lane.lose(key);
+                let _ = done.send(lost.map_err(|refusal| self.refused(key, refusal)));
+            }
+            Order::Cut { how, lose, done } => {
+                if lose {
+                    self.to_server.lane.lose_all();
+                    self.to_client.lane.lose_all();
+                }
+                self.close_client(how).await;
+                let _ = done.send(Ok(()));
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, key: Key, refusal: Refusal) -> ProxyError {
+        let (connection, seq) = (self.birth.id, key.number());
+        match refusal {
+            Refusal::NotHeld => ProxyError::NotHeld { connection, seq },
+            Refusal::AfterLoss => ProxyError::AfterLoss { connection, seq },
+            Refusal::Overtakes(front) => ProxyError::Overtakes {
+                connection,
+                seq,
+                front: front.number(),
+            },
+        }
+    }
+
+    /// Closes the client's side at once. Requests that wait stay: on a real
+    /// network they would be on their way as well.
+    async fn close_client(&mut self, how: Cut) {
+        let Some(mut client) = self.client.take() else {
+            return;
+        };
+        match how {
+            // Unread bytes would turn the FIN into an RST, so they are read. And
+            // closing alone would send nothing while a child that is just being
+            // forked has a copy of the socket.
+            Cut::Fin => {
+                let mut rest = [0; 4 << 10];
+                while client.try_read(&mut rest).is_ok_and(|count| count > 0) {}
+                let _ = client.shutdown().await;
+            }
+            // On failure it becomes a FIN, which ends the connection as well.
+            Cut::Rst => drop(client.set_zero_linger()),
+        }
+        drop(client);
+        self.to_server.open = false;
+        self.to_client.out.close();
+    }
+
+    /// Tells of what already waits, when the harness begins to look.
+    fn report_waiting(&mut self) -> Result<(), FrameError> {
+        if !self.birth.settings.report || self.birth.raw {
+            return Ok(());
+        }
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let mut found = Vec::new();
+            for waiting in self.stream(direction).lane.unreported() {
+                waiting.reported = true;
+                let Waiting { key, bytes, .. } = &*waiting;
+                found.push((*key, bytes.clone()));
+            }
+            for (key, frame) in found {
+                self.report(direction, key, &frame)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self, direction: Direction, key: Key, frame: &[u8]) -> Result<(), FrameError> {
+        self.tell(match (direction, key) {
+            (Direction::ToServer, key) => Event::Request {
+                seq: key.number(),
+                argv: parse_request(frame)?,
+            },
+            (Direction::ToClient, Key::Numbered(seq)) => Event::Reply {
+                seq,
+                reply: parse_reply(frame)?,
+            },
+            (Direction::ToClient, Key::Push(seq)) => Event::Push {
+                seq,
+                message: parse_reply(frame)?,
+            },
+        });
+        Ok(())
+    }
+
+    fn tell(&self, event: Event) {
+        // Nobody listens any more: then nobody needs to know.
+        let _ = self.birth.events.send(ProxyEvent {
+            link: self.birth.link,
+            connection: self.birth.id,
+            event,
+        });
+    }
+
+    fn stream(&mut self, direction: Direction) -> &mut Stream {
+        match direction {
+            Direction::ToServer => &mut self.to_server,
+            Direction::ToClient => &mut self.to_client,
+        }
+    }
+}

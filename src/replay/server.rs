@@ -1,0 +1,370 @@
+//! Real servers that lockproof starts, stops, freezes and kills.
+//!
+//! Each server is a process of its own on a loopback port and in a temporary
+//! directory of its own, started from nothing for each replay: that takes about
+//! ten milliseconds, and no state of an earlier run can leak into a verdict.
+//! Containers were rejected as the default: they add seconds and a daemon, and a
+//! process can be stopped, killed and given a clock just as well.
+//!
+//! A server's port stays leased (see `server_port.rs`) for as long as the
+//! [`Server`] lives, so that it can come back on it, and so that several runs on
+//! one machine do not collide.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
+
+use super::clock::{ServerClock, layout};
+use super::server_admin::ask;
+pub use super::server_options::{OwnClock, Persistence, ServerError, ServerOptions};
+use super::server_port::PortLease;
+use super::server_process::{Reaped, spawn};
+use crate::redis::Reply;
+
+/// One running server process (or one that was killed and may come back).
+/// Dropping it kills and reaps the process and removes its directory.
+#[derive(Debug)]
+pub struct Server {
+    // Dropped in this order: the process before what it uses.
+    process: Option<Reaped>,
+    options: ServerOptions,
+    clock: Option<ServerClock>,
+    directory: TempDir,
+    lease: PortLease,
+}
+
+/// How often another port is tried if a foreign program listens on ours.
+const PORT_TRIES: usize = 5;
+
+impl Server {
+    /// Starts a server on a free loopback port and waits until it answers.
+    pub async fn start(options: &ServerOptions) -> Result<Server, ServerError> {
+        let mut tries = 1;
+        loop {
+            let mut server = Server::prepare(options)?;
+            match server.launch().await {
+                Ok(()) => return Ok(server),
+                Err(ServerError::Died { log, .. })
+                    if tries < PORT_TRIES && log.contains("Address already in use") =>
+                {
+                    tries += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes a directory, a port and a clock; starts nothing yet.
+    fn prepare(options: &ServerOptions) -> Result<Server, ServerError> {
+        let system = |what| {
+            move |source| ServerError::System {
+                server: options.binary.to_string(),
+                what,
+                source,
+            }
+        };
+        let directory = tempfile::Builder::new()
+            .prefix("lockproof-")
+            .tempdir()
+            .map_err(system("make a temporary directory"))?;
+        let lease = PortLease::take().map_err(system("lease a loopback port"))?;
+        let clock = match &options.clock {
+            None => None,
+            Some(own) => {
+                let clock = ServerClock::create(&directory.path().join("clock"))?;
+                if let Some(ms) = own.freeze_at_ms {
+                    clock.freeze_at(ms);
+                }
+                Some(clock)
+            }
+        };
+        Ok(Server {
+            process: None,
+            options: options.clone(),
+            clock,
+            directory,
+            lease,
+        })
+    }
+
+    /// Starts the process and waits until it answers and shows the right time.
+    async fn launch(&mut self) -> Result<(), ServerError> {
+        let child = self
+            .command_line()
+            .and_then(spawn)
+            .map_err(|source| self.system("start the process", source))?;
+        self.process = Some(Reaped::new(child));
+        let ready = self.wait_ready().await;
+        if ready.is_err() {
+            self.process = None;
+            return ready;
+        }
+        self.sync_clock().await
+    }
+
+    fn command_line(&self) -> io::Result<Command> {
+        let log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.log_path())?;
+        let mut command = Command::new(&self.options.binary.path);
+        command
+            .args(["--port", &self.address().port().to_string()])
+            .args(["--bind", "127.0.0.1", "--daemonize", "no", "--save", ""])
+            .args(["--repl-diskless-sync-delay", "0"])
+            .arg("--dir")
+            .arg(self.directory.path())
+            .args(self.options.persistence.arguments())
+            .args(&self.options.args)
+            .stdin(Stdio::null())
+            .stderr(log.try_clone()?)
+            .stdout(log);
+        if let (Some(own), Some(clock)) = (&self.options.clock, &self.clock) {
+            command
+                .env("LD_PRELOAD", own.shim.canonicalize()?)
+                .env(layout::VARIABLE, clock.path());
+        }
+        Ok(command)
+    }
+
+    async fn wait_ready(&mut self) -> Result<(), ServerError> {
+        let patience = self.options.start_patience;
+        let deadline = Instant::now() + patience;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            self.check_alive()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let last = match ask(self.address(), &["PING"], left).await {
+                Ok(Reply::Status(pong)) if pong == "PONG" => match self.ask_identity().await? {
+                    true => return Ok(()),
+                    false => "another server answers on this port".to_owned(),
+                },
+                Ok(reply) => format!("{reply:?}"),
+                Err(error) => error.to_string(),
+            };
+            if Instant::now() >= deadline {
+                return Err(ServerError::NotReady {
+                    server: self.to_string(),
+                    patience,
+                    last,
+                    log: self.log_tail(),
+                });
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+
+    /// True if the server that answers on our port is our process.
+    async fn ask_identity(&self) -> Result<bool, ServerError> {
+        let info = match self.command(&["INFO", "server"]).await? {
+            Reply::Bulk(text) => String::from_utf8_lossy(&text).into_owned(),
+            _ => String::new(),
+        };
+        let field = info
+            .lines()
+            .find_map(|line| line.strip_prefix("process_id:"));
+        Ok(field.and_then(|digits| digits.trim().parse().ok()) == self.pid())
+    }
+
+    /// Where the server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.lease.address()
+    }
+
+    /// The process id; `None` while the server is killed.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Reaped::pid)
+    }
+
+    /// The directory of its files; it goes when this value goes.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The server's own clock, if it was given one.
+    pub fn clock(&self) -> Option<&ServerClock> {
+        self.clock.as_ref()
+    }
+
+    /// How it was started.
+    pub fn options(&self) -> &ServerOptions {
+        &self.options
+    }
+
+    /// Sends one command past every proxy, on a connection of its own. An error
+    /// reply is a reply.
+    pub async fn command<A: AsRef<[u8]>>(&self, argv: &[A]) -> Result<Reply, ServerError> {
+        ask(self.address(), argv, self.options.command_patience)
+            .await
+            .map_err(|source| ServerError::Command {
+                server: self.to_string(),
+                command: argv.first().map_or_else(String::new, |name| {
+                    String::from_utf8_lossy(name.as_ref()).into_owned()
+                }),
+                source,
+            })
+    }
+
+    /// Waits until the server shows the time that its clock shows, in whole ms:
+    /// at least what it shows at the call, at most what it shows by then. Needed
+    /// after each move of the clock: Valkey looks at the clock once a ms and
+    /// adds up monotonic time in between. Does nothing without a clock.
+    pub async fn sync_clock(&self) -> Result<(), ServerError> {
+        let (Some(clock), Some(own)) = (&self.clock, &self.options.clock) else {
+            return Ok(());
+        };
+        let wanted_ms = clock.now_ms();
+        let deadline = Instant::now() + self.options.command_patience;
+        loop {
+            let shown_ms = time_ms(&self.command(&["TIME"]).await?);
+            if (wanted_ms..=clock.now_ms()).contains(&shown_ms) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(ServerError::ClockStuck {
+                    server: self.to_string(),
+                    shown_ms,
+                    wanted_ms,
+                    shim: own.shim.clone(),
+                });
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Stops the process (SIGSTOP); returns once it stands. Connections hang,
+    /// and what arrives meanwhile is executed after [`Server::resume`].
+    pub fn pause(&self) -> Result<(), ServerError> {
+        self.signal("pause the process", Reaped::stop)
+    }
+
+    /// Lets a paused process go on (SIGCONT).
+    pub fn resume(&self) -> Result<(), ServerError> {
+        self.signal("resume the process", Reaped::resume)
+    }
+
+    fn signal(
+        &self,
+        what: &'static str,
+        send: impl FnOnce(&Reaped) -> io::Result<()>,
+    ) -> Result<(), ServerError> {
+        match &self.process {
+            None => Ok(()),
+            Some(process) => send(process).map_err(|source| self.system(what, source)),
+        }
+    }
+
+    /// Kills the process (SIGKILL) and reaps it. Its port and directory stay.
+    pub fn kill(&mut self) -> Result<(), ServerError> {
+        match self.process.take() {
+            None => Ok(()),
+            Some(mut process) => process
+                .kill()
+                .map_err(|source| self.system("kill the process", source)),
+        }
+    }
+
+    /// Starts a killed server again (killing it first if need be) on the same
+    /// port, directory and clock, and waits until it answers.
+    pub async fn restart(&mut self) -> Result<(), ServerError> {
+        self.kill()?;
+        self.launch().await
+    }
+
+    /// An error, with the end of its log, if the process ended without having
+    /// been told to.
+    pub fn check_alive(&mut self) -> Result<(), ServerError> {
+        let Some(process) = &mut self.process else {
+            return Ok(());
+        };
+        match process.child().try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(ServerError::Died {
+                server: self.to_string(),
+                status,
+                log: self.log_tail(),
+            }),
+            Err(source) => Err(self.system("ask after the process", source)),
+        }
+    }
+
+    /// The last lines that the server wrote.
+    pub fn log_tail(&self) -> String {
+        const LINES: usize = 15;
+        let text = std::fs::read(self.log_path()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.directory.path().join("server.log")
+    }
+
+    pub(super) fn system(&self, what: &'static str, source: io::Error) -> ServerError {
+        ServerError::System {
+            server: self.to_string(),
+            what,
+            source,
+        }
+    }
+}
+
+impl std::fmt::Display for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}", self.options.binary, self.address())
+    }
+}
+
+/// The answer of TIME in whole ms since 1970; -1 if it is none.
+fn time_ms(reply: &Reply) -> i64 {
+    let number = |reply: &Reply| match reply {
+        Reply::Bulk(digits) => std::str::from_utf8(digits).ok()?.parse::<i64>().ok(),
+        _ => None,
+    };
+    let parts = match reply {
+        Reply::Array(parts) => parts.as_slice(),
+        _ => &[],
+    };
+    match parts {
+        [s, us] => number(s)
+            .zip(number(us))
+            .map_or(-1, |(s, us)| s * 1_000 + us / 1_000),
+        _ => -1,
+    }
+}
+
+/// Several servers, started at once.
+#[derive(Debug)]
+pub struct Fleet {
+    /// In the order of their numbers.
+    pub servers: Vec<Server>,
+}
+
+impl Fleet {
+    /// Starts `count` servers concurrently. If one fails, none is left.
+    pub async fn start(count: usize, options: &ServerOptions) -> Result<Fleet, ServerError> {
+        let starting: Vec<_> = (0..count)
+            .map(|_| {
+                let options = options.clone();
+                tokio::spawn(async move { Server::start(&options).await })
+            })
+            .collect();
+        let mut started = Vec::with_capacity(count);
+        for task in starting {
+            started.push(match task.await {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            });
+        }
+        let servers = started.into_iter().collect::<Result<_, _>>()?;
+        Ok(Fleet { servers })
+    }
+}
