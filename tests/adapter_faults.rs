@@ -251,10 +251,10 @@ async fn a_paused_client_is_silent_until_it_is_resumed() {
 
 #[tokio::test]
 async fn a_dropped_client_takes_its_children_with_it() {
-    let script = format!(
-        "sleep 60 & echo '{{\"type\":\"hello\",\"protocol\":\"lockproof.adapter/1\",\"name\":\"'$!'\",\"version\":\"0\"}}'; wait"
-    );
-    let client = ClientProcess::spawn(&shell(&script), limits(5000))
+    let script = r#"sleep 60 &
+echo '{"type":"hello","protocol":"lockproof.adapter/1","name":"'$!'","version":"0"}'
+wait"#;
+    let client = ClientProcess::spawn(&shell(script), limits(5000))
         .await
         .unwrap();
     let (parent, child) = (client.pid(), client.hello().name.parse::<u32>().unwrap());

@@ -310,12 +310,15 @@ fn equal_keys_answer_alike() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         // (key, input without absolute numbers) -> (output, key)
         let mut seen: HashMap<(Vec<u8>, String), (Output, Vec<u8>)> = HashMap::new();
+        let mut views = HashMap::new();
         let mut again = 0;
         for walk in 0..40 {
             let mut p = start(name);
             p.restart(CLOCK + walk * 1_234).unwrap();
             for n in 0..120 {
                 let before = relative_key(&p);
+                let view = views.entry(before.clone()).or_insert_with(|| p.view());
+                assert_eq!(view, &p.view(), "{name}");
                 let all = inputs(&p, &p.file().clone(), n);
                 let choice = random.random_range(0..all.len());
                 let input = all[choice].clone();

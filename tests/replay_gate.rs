@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use gate_support::{Script, assert_reproduced, divergence, done, failed, held, ok, options};
 use lockproof::redis::Reply;
+use lockproof::replay::binaries::{find, server_directories, tool_directories};
 use lockproof::replay::client::ClientCommand;
-use lockproof::replay::gate::{GatePool, ReplayVerdict, replay};
+use lockproof::replay::gate::{GatePool, ProxyKind, ReplayVerdict, replay};
+use lockproof::replay::proxy::toxiproxy;
 use lockproof::trace::{Fault, Outcome, Trace};
 
 fn happy_path() -> Trace {
@@ -191,7 +193,7 @@ fn restart(persistence: &str, loses: bool, synced: bool) -> Script {
         loses,
     });
     script.free(1, "idle").fail(set, false);
-    script.outcome(1, "acquire", failed("the connection was closed"));
+    script.outcome(1, "acquire", failed("connection failed"));
     script
 }
 
@@ -243,8 +245,7 @@ async fn a_refused_connection_is_a_definite_failure() {
     assert_reproduced(&replay(&script.trace, "token", &options()).await);
 }
 
-#[tokio::test]
-async fn a_server_clock_that_jumps_ends_the_lease_early() {
+fn clock_jump() -> Trace {
     let mut script = Script::new("token", 2, 1);
     script.take_token_lock(0, "t-1");
     script.fault(Fault::ClockJump {
@@ -252,8 +253,12 @@ async fn a_server_clock_that_jumps_ends_the_lease_early() {
         offset_ms: 4000,
     });
     script.take_token_lock(1, "t-2");
-    let trace = script.violates("mutual-exclusion-validity");
-    let report = replay(&trace, "token", &options()).await;
+    script.violates("mutual-exclusion-validity")
+}
+
+#[tokio::test]
+async fn a_server_clock_that_jumps_ends_the_lease_early() {
+    let report = replay(&clock_jump(), "token", &options()).await;
     assert_reproduced(&report);
     assert_eq!(report.confirmation.unwrap().seen, Some(true));
 }
@@ -345,6 +350,45 @@ async fn redlock_holds_a_majority_although_one_link_is_cut() {
     script.held(0, Some(2000)).deliver(third);
     script.outcome(0, "acquire", held(Some(2000)));
     assert_reproduced(&replay(&script.trace, "redlock", &options()).await);
+}
+
+#[tokio::test]
+async fn every_server_version_at_hand_reproduces() {
+    for server in find(&server_directories()) {
+        let mut options = options();
+        println!("{server}");
+        options.server = server;
+        let mut pool = GatePool::new(options);
+        for (trace, lock) in [
+            (happy_path(), "token"),
+            (late_del(), "setnx-expire"),
+            (clock_jump(), "token"),
+            (restart("everysec", true, true).trace, "token"),
+        ] {
+            assert_reproduced(&pool.replay(&trace, lock).await);
+        }
+    }
+}
+
+/// The same traces with somebody else's proxy in the way of every byte.
+#[tokio::test]
+async fn a_finding_does_not_hang_on_our_own_proxy() {
+    let program = match toxiproxy::find_program(&tool_directories()) {
+        Ok(program) => program,
+        Err(missing) if std::env::var_os("CI").is_none() => {
+            eprintln!("skipped: {missing}");
+            return;
+        }
+        Err(missing) => panic!("{missing}"),
+    };
+    let mut options = options();
+    options.proxy = ProxyKind::Toxiproxy { program };
+    let mut pool = GatePool::new(options);
+    for _ in 0..2 {
+        assert_reproduced(&pool.replay(&late_del(), "setnx-expire").await);
+    }
+    let restarted = restart("none", true, false).trace;
+    assert_reproduced(&pool.replay(&restarted, "token").await);
 }
 
 // Disagreement.

@@ -21,7 +21,7 @@ use crate::world::layout::State;
 use crate::world::rules::overflow_reason;
 use crate::world::tables::Tables;
 use crate::world::walk::random_walk;
-use crate::world::{Action, Plan, SLOTS, World, WorldConfig, WorldError};
+use crate::world::{Action, Plan, World, WorldConfig, WorldError};
 
 use super::{
     CheckReport, CheckResult, Exploration, ExploreOptions, Path, Progress, SCHEMA, StopReason,
@@ -280,7 +280,7 @@ impl<'f> Checker<'f> {
             ageing: lingering.into_iter().any(on),
             failing: restarts.into_iter().any(on),
             jump: size(Fault::ClockJump),
-            slots: SLOTS as u8,
+            slots: self.world_config(set).slots() as u8,
         }
     }
 

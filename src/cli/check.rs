@@ -111,13 +111,7 @@ fn print_json(report: &CheckReport) -> Result<(), Failure> {
 }
 
 fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
-    anstream::println!("{}", terminal::check_table(report));
-    for result in &report.results {
-        if let Some(reason) = &result.reason {
-            let set = screen::set_name(&result.assumptions);
-            anstream::println!("unknown: {} under {set}: {reason}", result.property);
-        }
-    }
+    anstream::println!("{}", terminal::check_table_within(report, screen::width()));
     let mut first = None;
     for trace in report
         .results

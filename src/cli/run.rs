@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Ended {
         should_stop: screen::stop_after(None),
         ..Default::default()
     };
-    let campaign = Campaign::new(config, &stage, real.runtime, real.pool, explore, heading);
+    let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();
     if let Some(baseline) = &baseline {
@@ -120,7 +120,7 @@ fn publish(out: &Path, report: &Report) -> Result<(), Failure> {
 }
 
 fn conclude(args: &Args, report: &Report, baseline: Option<&Baseline>) -> Ended {
-    anstream::println!("{}", terminal::matrix(report));
+    anstream::println!("{}", terminal::matrix_within(report, screen::width()));
     anstream::println!("The report: {}", args.out.join("report.html").display());
     if let Some(path) = &args.write_baseline {
         std::fs::write(path, Baseline::of(report).render())

@@ -107,6 +107,13 @@ impl Observer for Screen {
     }
 }
 
+/// Columns of the terminal; where there is none, what a log viewer shows.
+pub fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { 120 } else { columns.max(60) }
+}
+
 /// An assumption set in one word or more: `no faults`, `loss + client-crash`.
 pub fn set_name(assumptions: &[Assumption]) -> String {
     if assumptions.is_empty() {

@@ -21,7 +21,7 @@ use super::vm::Vm;
 /// Names of operations that a file may declare. The driver calls `acquire` and
 /// `release`; the others are listed, so that what a file lacks is *not
 /// applicable* and never invented.
-const OPERATIONS: [&str; 6] = [
+pub(crate) const OPERATIONS: [&str; 6] = [
     "acquire",
     "release",
     "renew",
@@ -30,7 +30,7 @@ const OPERATIONS: [&str; 6] = [
     "acquire_write",
 ];
 
-const FIELDS: [&str; 7] = [
+pub(crate) const FIELDS: [&str; 7] = [
     "name",
     "description",
     "nodes",

@@ -9,8 +9,9 @@
 use mlua::{Function, Table, Thread, Value};
 
 use super::key::Encoder;
-use super::snapshot::{self, Known, Roots, Snapshot, Trouble, Val};
+use super::snapshot::{Known, Roots, Snapshot, Trouble, Val};
 use super::vm::Vm;
+use super::walk;
 
 /// Name and content of each variable.
 type Variables = Vec<(String, Vec<u8>)>;
@@ -36,7 +37,7 @@ impl Guard {
             values: &values,
             ..Roots::default()
         };
-        let (captured, closures) = snapshot::capture(vm, known, pins, &roots, true)?;
+        let (captured, closures) = walk::capture(vm, known, pins, &roots, true)?;
         let found = match captured {
             Ok(found) => found,
             Err(trouble) => return Ok(Err(trouble)),
@@ -108,7 +109,7 @@ impl Guard {
             variables_of: &self.functions,
             ..Roots::default()
         };
-        let (captured, _) = snapshot::capture(vm, known, pins, &roots, false)?;
+        let (captured, _) = walk::capture(vm, known, pins, &roots, false)?;
         Ok(captured.map(|snapshot| {
             let values = snapshot.values.iter().zip(&snapshot.names);
             values

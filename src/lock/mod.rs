@@ -12,7 +12,7 @@
 //! | `source` | one call a line, so that a suspended stack names one instruction |
 //! | `vm`, `prelude.lua`, `words`, `banned` | the sandbox: the words, the limits, what is missing and why |
 //! | `program`, `run`, `ask` | inputs, threads, timers, outcomes |
-//! | `snapshot`, `key`, `guard` | what a suspended program remembers, as bytes |
+//! | `walk`, `snapshot`, `key`, `guard` | what a suspended program remembers, as bytes |
 //! | `convert`, `message` | values and errors on their way in and out |
 //!
 //! Rejected: a small language of our own (nobody could run it against a real
@@ -34,6 +34,7 @@ mod snapshot;
 mod source;
 mod types;
 mod vm;
+mod walk;
 mod words;
 
 pub use error::LockError;
@@ -41,3 +42,4 @@ pub use file::{LockFile, NodeCount};
 pub use program::Program;
 pub use registry::builtin_names;
 pub use types::*;
+pub use vm::vocabulary;

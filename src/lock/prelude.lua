@@ -226,7 +226,7 @@ local words = {
   string = locked("string", text), math = locked("math", numbers), table = locked("table", lists),
 }
 for name, word in next, host do words[name] = word end
-words._word = nil
+words._bind, words._numbers = nil, nil
 
 function words.tostring(value)
   plain(value, "tostring")
@@ -243,7 +243,7 @@ function words.ipairs(content)
   return element, table_only(content, "ipairs"), 0
 end
 
-local word = host._word
+local bind, redis_number, script_number = host._bind, host._numbers.redis, host._numbers.script
 function words.on(node, options)
   if type(node) ~= "number" or node ~= floor(node) or node < 1 then
     error("on(node) takes a server's number, counted from 1", 2)
@@ -259,7 +259,7 @@ function words.on(node, options)
       if type(timeout) ~= "number" or not (timeout > 0) then error("timeout must be a positive number of ms", 2) end
     end
   end
-  return { redis = word("redis", node, timeout), script = word("script", node, timeout) }
+  return { redis = bind(redis_number, node, timeout), script = bind(script_number, node, timeout) }
 end
 
 ------------------------------------------------------------ the environment

@@ -19,9 +19,10 @@ use super::file::LockFile;
 use super::guard::Guard;
 use super::key::{self, Encoder};
 use super::message::Places;
-use super::snapshot::{self, Known, Roots, Snapshot};
+use super::snapshot::{Known, Roots, Snapshot, Val};
 use super::types::*;
 use super::vm::Vm;
+use super::walk;
 
 /// The caller's thread and three more.
 pub(crate) const THREADS_MAX: usize = 4;
@@ -245,9 +246,9 @@ impl Program {
         let mut to = Encoder::new(&snapshot, client.clock_ms, horizon, canon);
         to.int(client.phase as i64);
         to.int(i64::from(client.holds));
-        if client.op.is_some() {
+        if client.op == Some(Op::Acquire) {
             to.int(client.op_age_ms);
-            to.int(i64::from(client.op_sent));
+            to.int(i64::from(client.op_sent && client.holds > 0));
         }
         if client.holds > 0 {
             to.int(i64::from(client.renewed));
@@ -313,7 +314,7 @@ impl Program {
         let snapshot = self.snapshot(true)?;
         let clock = self.client.clock_ms;
         let mut found = Vec::new();
-        if let snapshot::Val::Table(id) = snapshot.values[0] {
+        if let Val::Table(id) = snapshot.values[0] {
             for (name, value) in &snapshot.tables[id] {
                 let name = key::display(&snapshot, *name, clock);
                 let name = name.trim_matches('"').to_string();
@@ -363,7 +364,7 @@ impl Program {
             first_is_data: true,
             names,
         };
-        let (captured, _) = snapshot::capture(&self.vm, &self.known, &self.pins, &roots, false)?;
+        let (captured, _) = walk::capture(&self.vm, &self.known, &self.pins, &roots, false)?;
         captured.map_err(|found| found.into_error(&self.places()))
     }
 

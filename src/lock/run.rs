@@ -7,8 +7,8 @@ use super::ask::Next;
 use super::convert::{self, CommandError};
 use super::error::LockError;
 use super::program::{Program, THREADS_MAX, Worker};
-use super::snapshot;
 use super::types::*;
+use super::walk;
 use crate::trace::Outcome;
 
 /// Waits in one operation. Far above what a lock does, far below for ever.
@@ -273,7 +273,7 @@ impl Program {
         loop {
             let yielded = coroutine.resume::<MultiValue>(values);
             let yielded = yielded.map_err(|error| {
-                let line = snapshot::line_of(&self.vm.lua, &coroutine);
+                let line = walk::line_of(&self.vm.lua, &coroutine);
                 self.places().explain(&error, line)
             })?;
             if coroutine.status() != ThreadStatus::Resumable {

@@ -8,8 +8,10 @@ use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmStat
 
 use super::banned::BANNED;
 use super::error::LockError;
+use super::file::{FIELDS, OPERATIONS};
 use super::message::Places;
-use super::snapshot;
+use super::registry::SCRIPTS;
+use super::walk;
 use super::words;
 
 /// Instructions between two looks of the limiter.
@@ -90,7 +92,7 @@ impl Vm {
             .map_err(|error| places.explain(&error, 0))?;
         let coroutine = self.lua.create_thread(chunk)?;
         let result = coroutine.resume::<Value>(());
-        let line = || snapshot::line_of(&self.lua, &coroutine);
+        let line = || walk::line_of(&self.lua, &coroutine);
         let value = result.map_err(|error| places.explain(&error, line()))?;
         if coroutine.status() == ThreadStatus::Resumable {
             return Err(LockError::Run {
@@ -117,6 +119,24 @@ impl Vm {
     pub fn locked(&self, name: &str, content: &Table) -> mlua::Result<Value> {
         self.lock_view.call((name, content))
     }
+}
+
+/// All names that a lock file may use: the words, the fields of its table and
+/// the built-in scripts, each group in alphabetical order. The guide explains
+/// each of them.
+pub fn vocabulary() -> Result<Vec<String>, LockError> {
+    let vm = Vm::new(1)?;
+    let words = vm.words.pairs::<String, Value>();
+    let mut words = words
+        .map(|pair| Ok(pair?.0))
+        .collect::<mlua::Result<Vec<_>>>()?;
+    words.sort();
+    let fields = FIELDS
+        .iter()
+        .chain(&OPERATIONS)
+        .map(|name| name.to_string());
+    let scripts = SCRIPTS.iter().map(|script| script.name.to_string());
+    Ok(words.into_iter().chain(fields).chain(scripts).collect())
 }
 
 /// What a program is told that never suspends.

@@ -65,22 +65,23 @@ impl Word {
     }
 }
 
-/// A table of all words, on server 1 with the default time-out, and `_word`,
-/// which makes `redis` and `script` for another server.
+/// A table of all words, on server 1 with the default time-out, and for the
+/// prelude `_numbers` (the words' numbers by name) and `_bind`, which makes a word
+/// for another server out of its number, the server and the time-out.
 pub(crate) fn create(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (word, name) in Word::ALL {
         table.set(name, bound(lua, word, 1, -1.0)?)?;
     }
-    let maker = |lua: &Lua, (name, node, timeout): (String, i64, f64)| {
-        let word = if name == "redis" {
-            Word::Redis
-        } else {
-            Word::Script
-        };
-        bound(lua, word, node, timeout)
-    };
-    table.set("_word", lua.create_function(maker)?)?;
+    // SAFETY: pushes one C function without variables; Lua runs it protected.
+    let bind: Function =
+        unsafe { lua.exec_raw((), |state| ffi::lua_pushcclosure(state, bind, 0))? };
+    table.set("_bind", bind)?;
+    let numbers = lua.create_table()?;
+    for (word, name) in Word::ALL {
+        numbers.set(name, word as u8)?;
+    }
+    table.set("_numbers", numbers)?;
     Ok(table)
 }
 
@@ -100,6 +101,15 @@ pub(crate) unsafe fn is_word(state: *mut ffi::lua_State, index: c_int) -> bool {
     // SAFETY: reads one stack slot, which the caller vouches for.
     let function = unsafe { ffi::lua_tocfunction(state, index) };
     function.is_some_and(|f| std::ptr::fn_addr_eq(f, suspend as ffi::lua_CFunction))
+}
+
+unsafe extern "C-unwind" fn bind(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the prelude passes three numbers, and nobody else has this function.
+    unsafe {
+        ffi::lua_settop(state, 3);
+        ffi::lua_pushcclosure(state, suspend, 3);
+    }
+    1
 }
 
 unsafe extern "C-unwind" fn suspend(state: *mut ffi::lua_State) -> c_int {

@@ -28,6 +28,10 @@ pub const SCHEMA: &str = "lockproof.trace/1";
 /// The clock, in ms since 1970, at which every trace's tick 0 stands.
 pub const EPOCH_MS: i64 = 1_700_000_000_000;
 
+/// What a lock file reads as the error's message when a connection fails, on
+/// both sides: a text of the operating system would be a difference.
+pub const CONNECTION_FAILED: &str = "connection failed";
+
 /// The name that a client gives itself (`lock.owner`), on both sides.
 pub fn owner_name(client: u8) -> String {
     format!("client-{}", char::from(b'A'.wrapping_add(client)))

@@ -7,7 +7,7 @@
 
 use crate::lock::{Input, LockError, Op, Output, Phase, View, Waiting};
 use crate::redis::{Bytes, Reply};
-use crate::trace::Outcome;
+use crate::trace::{CONNECTION_FAILED, Outcome};
 
 use super::program::ClientProgram;
 use super::symbols::{self, OWN_NAME, OWN_STALE, OWN_TOKEN, PRESENT};
@@ -203,7 +203,7 @@ impl<'p> Live<'p> {
             Symbolic::Fail { thread, definite } => Input::Fail {
                 thread,
                 definite,
-                message: "connection failed".into(),
+                message: CONNECTION_FAILED.into(),
             },
             Symbolic::Reply { thread, reply } => Input::Reply {
                 thread,

@@ -142,6 +142,8 @@ pub struct Closure {
 
 /// More local states than this means that something grows for ever.
 const LOCALS_MAX: usize = 60_000;
+/// So does a local state that takes more inputs than this to reach.
+const DEPTH_MAX: usize = 600;
 /// The same for keyspaces.
 const KEYSPACES_MAX: usize = 12_000;
 
@@ -328,6 +330,7 @@ impl Closure {
         input: Symbolic,
     ) -> Result<(), ClosureError> {
         let path = self.path_to(id);
+        let depth = path.len();
         let mut live = self.live(program)?;
         for step in path {
             live.step(step, self.local_replies.items())?;
@@ -335,9 +338,9 @@ impl Closure {
         let output = live.step(input, self.local_replies.items())?;
         let key = live.key()?;
         let view = live.view();
-        if self.locals.len() > LOCALS_MAX {
-            let hint = self.growing_local(&live);
-            return Err(unbounded("client state", LOCALS_MAX, hint));
+        if self.locals.len() > LOCALS_MAX || depth > DEPTH_MAX {
+            let hint = growing_local(&live);
+            return Err(unbounded("client state", self.locals.len(), hint));
         }
         if let Some((thread, _)) = view
             .threads
@@ -355,20 +358,6 @@ impl Closure {
         let next = self.add_local(key, &view, awaiting, Some((id, input)));
         self.locals[id as usize].next.insert(input, (emitted, next));
         Ok(())
-    }
-
-    fn growing_local(&self, live: &Live) -> String {
-        let locals: Vec<String> = live
-            .locals()
-            .into_iter()
-            .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 100.0))
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        if locals.is_empty() {
-            String::new()
-        } else {
-            format!(": look at {}", locals.join(", "))
-        }
     }
 
     /// The output in closed form; new commands get numbers and families.
@@ -744,6 +733,21 @@ impl Closure {
             key.extend(family.map_or([0xff, 0xff], u16::to_le_bytes));
         }
         self.local_index.get(&key).copied()
+    }
+}
+
+/// Names the numbers that have grown, for the user to look at.
+fn growing_local(live: &Live) -> String {
+    let locals: Vec<String> = live
+        .locals()
+        .into_iter()
+        .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 20.0))
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    if locals.is_empty() {
+        String::new()
+    } else {
+        format!(": look at {}", locals.join(", "))
     }
 }
 

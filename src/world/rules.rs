@@ -323,7 +323,10 @@ impl<'w, const W: usize> Step<'w, W> {
     fn judge_the_dead(&mut self) {
         let world = self.world;
         for client in 0..world.clients.len() {
-            let pending = self.state.get(world.clients[client].slots[SLOTS - 1]) != 0;
+            let pending = world
+                .slots(client)
+                .iter()
+                .any(|slot| self.state.get(*slot) != 0);
             if world.crashed(&self.state, client)
                 && !pending
                 && self.nodes_where(|holders| holders.unbounded & 1 << client != 0) > 0
@@ -361,29 +364,31 @@ impl<'w, const W: usize> Step<'w, W> {
 
     /// Puts a message into a free slot.
     fn post(&mut self, client: usize, message: Message) {
-        let fields = self.world.clients[client];
         // Slots are sorted, the empty ones first.
-        if self.state.get(fields.slots[0]) != 0 {
+        let first = self.world.slots(client)[0];
+        if self.state.get(first) != 0 {
             self.overflow |= OVERFLOW_SLOTS;
             return;
         }
-        self.state
-            .set(fields.slots[0], self.world.messages.pack(message));
+        self.state.set(first, self.world.messages.pack(message));
         self.sort_slots(client);
     }
 
     fn sort_slots(&mut self, client: usize) {
-        let fields = self.world.clients[client];
-        let mut packed = fields.slots.map(|slot| self.state.get(slot));
-        packed.sort_unstable();
-        for (slot, value) in fields.slots.into_iter().zip(packed) {
-            self.state.set(slot, value);
+        let slots = self.world.slots(client);
+        let mut packed = [0; SLOTS];
+        for (value, slot) in packed.iter_mut().zip(slots) {
+            *value = self.state.get(*slot);
+        }
+        packed[..slots.len()].sort_unstable();
+        for (slot, value) in slots.iter().zip(packed) {
+            self.state.set(*slot, value);
         }
     }
 
     /// Edits every message of a client; `edit` says whether to keep it.
     fn rewrite_messages(&mut self, client: usize, mut edit: impl FnMut(&mut Message) -> bool) {
-        for slot in self.world.clients[client].slots {
+        for &slot in self.world.slots(client) {
             if let Some(mut message) = self.world.messages.unpack(self.state.get(slot)) {
                 let kept = edit(&mut message);
                 let packed = if kept {
@@ -407,7 +412,7 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 
     fn take(&mut self, client: usize, slot: usize) {
-        self.state.set(self.world.clients[client].slots[slot], 0);
+        self.state.set(self.world.slots(client)[slot], 0);
         self.sort_slots(client);
     }
 
@@ -573,7 +578,10 @@ impl<'w, const W: usize> Step<'w, W> {
         let fields = world.clients[client];
         let idle = world.tables.facts[self.state.get(fields.local)].phase == Phase::Idle;
         let left = self.nodes_where(|holders| holders.any & 1 << client != 0) > 0;
-        let requests = (0..SLOTS).any(|slot| self.state.get(fields.slots[slot]) != 0);
+        let requests = world
+            .slots(client)
+            .iter()
+            .any(|slot| self.state.get(*slot) != 0);
         if !idle || !(left || requests) {
             self.state.set(fields.grace, 0);
             return;
@@ -710,7 +718,7 @@ impl<const W: usize> World<W> {
         visit: &mut impl FnMut(Transition<State<W>>),
     ) {
         let client = index as u8;
-        for slot in 0..SLOTS {
+        for slot in 0..self.config.slots() {
             let Some(message) = self.message(state, index, slot) else {
                 continue;
             };
@@ -773,7 +781,7 @@ impl<const W: usize> World<W> {
                 ..message
             };
             step.state
-                .set(self.clients[index].slots[slot], self.messages.pack(delayed));
+                .set(self.slots(index)[slot], self.messages.pack(delayed));
             step.sort_slots(index);
             step.finish(
                 Move::Delay {
@@ -914,8 +922,9 @@ impl<const W: usize> World<W> {
                 return false;
             }
         }
-        (0..SLOTS).all(|slot| {
-            self.message(state, client, slot)
+        self.slots(client).iter().all(|slot| {
+            self.messages
+                .unpack(state.get(*slot))
                 .is_none_or(|message| message.allowance > 0 || self.stuck(state, client, &message))
         })
     }

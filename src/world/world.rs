@@ -12,8 +12,8 @@ use super::tables::{NONE, Tables};
 pub const CLIENTS_MAX: usize = 4;
 /// See [`CLIENTS_MAX`].
 pub const NODES_MAX: usize = 7;
-/// Messages in flight that one client can have.
-pub const SLOTS: usize = 3;
+/// Most messages in flight that one client can have.
+pub const SLOTS: usize = 5;
 
 /// Sizes and switches of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,14 @@ impl WorldConfig {
             .iter()
             .find(|switch| switch.fault == fault)
             .map_or((0, 0), |switch| (switch.budget, switch.size))
+    }
+
+    /// Messages in flight that one client can have. While a server stands
+    /// still, a client that tries again and again leaves a request behind each
+    /// time; otherwise few are ever in flight at once.
+    pub fn slots(&self) -> usize {
+        let (pauses, _) = self.switch(Fault::NodePause);
+        if pauses > 0 { SLOTS } else { 3 }
     }
 
     /// Most of the nodes.
@@ -61,8 +69,8 @@ pub(super) struct ClientFields {
     pub grace: Field,
     /// Its work outlasts the lease.
     pub overrun: Field,
-    /// Messages in flight, the least first.
-    pub slots: [Field; SLOTS],
+    /// Messages in flight, the least first; the world uses the first few.
+    slots: [Field; SLOTS],
 }
 
 /// Fields of one node.
@@ -93,6 +101,7 @@ pub struct World<const W: usize> {
     pub(super) fresh: u16,
     /// Index of the clock offset 0.
     pub(super) no_skew: u8,
+    slots_used: usize,
     bits: usize,
 }
 
@@ -172,6 +181,7 @@ impl Plan {
         }
         let no_skew = self.tables.needs.skews.iter().position(|skew| *skew == 0);
         Ok(World {
+            slots_used: self.config.slots(),
             fresh: self.tables.class_of[0],
             no_skew: no_skew.map_or(0, |index| index as u8),
             config: self.config,
@@ -208,7 +218,13 @@ fn client_fields(
         effective: packer.field(usize::from(config.quorum())),
         grace: packer.field(usize::from(config.ttl_ticks)),
         overrun: packer.field(usize::from(overruns.min(1))),
-        slots: [(); SLOTS].map(|()| packer.field(messages.most())),
+        slots: std::array::from_fn(|slot| {
+            if slot < config.slots() {
+                packer.field(messages.most())
+            } else {
+                Field::NOTHING
+            }
+        }),
     }
 }
 
@@ -279,8 +295,13 @@ impl<const W: usize> World<W> {
     }
 
     pub(super) fn message(&self, state: &State<W>, client: usize, slot: usize) -> Option<Message> {
-        self.messages
-            .unpack(state.get(self.clients[client].slots[slot]))
+        self.messages.unpack(state.get(self.slots(client)[slot]))
+    }
+
+    /// The message slots of a client.
+    #[inline]
+    pub(super) fn slots(&self, client: usize) -> &[Field] {
+        &self.clients[client].slots[..self.slots_used]
     }
 
     /// What can still be spent of a fault's budget.
@@ -336,7 +357,7 @@ impl<const W: usize> World<W> {
 
     /// The token generations that a client's requests in flight name.
     pub fn generations_in_flight(&self, state: &State<W>, client: usize) -> u8 {
-        (0..SLOTS)
+        (0..self.slots_used)
             .filter_map(|slot| match self.message(state, client, slot)?.content {
                 super::message::Content::Request(command) => {
                     Some(self.tables.generations[usize::from(command)])

@@ -5,27 +5,27 @@
 //! index of `u32` entries. An entry spends as many bits as it needs on the
 //! position and the rest on a tag of the hash, so that a probe that misses
 //! almost never touches the (cold) state array. This costs the size of a state
-//! plus 5 to 10 bytes; nothing else is stored per state, not even a parent:
+//! plus 5 to 8 bytes; nothing else is stored per state, not even a parent:
 //! [`super::trace`] finds parents again by running levels once more.
 //!
-//! The index is split into shards only so that growing is gradual: a single
-//! table would hold its old and its new half at once, which is the peak that
-//! decides how large a search fits in memory. Rejected: `HashSet` (a byte of
-//! control and a second copy of each state, and the same peak), storing only
-//! fingerprints (a collision would silently prune), storing parents (a third of
-//! the memory, and a message as well as a state for each transition).
+//! Two things decide the speed, and both are waiting for memory. States are
+//! looked up in groups whose loads are all begun before the first is needed.
+//! And the index grows by half, not to double, by forgetting itself first and
+//! reading the state array again from front to back: growing needs no second
+//! index beside the first, which is the peak that decides what fits in memory.
+//!
+//! Rejected: `HashSet` (half as large again, double while it grows), storing
+//! only fingerprints (a collision would silently prune), storing parents (a
+//! third of the memory, and a message as well as a state per transition).
 
 use std::hash::{Hash, Hasher};
 use std::hint::black_box;
 
 use rustc_hash::FxHasher;
 
-/// Index shards of one table; see the module's essay.
-const SHARDS: usize = 16;
-const SHARD_BITS: u32 = SHARDS.trailing_zeros();
-const SHARD_SLOTS_MIN: usize = 16;
+const SLOTS_MIN: usize = 64;
 /// States looked up together, so that their cache misses overlap.
-const GROUP: usize = 16;
+pub(super) const GROUP: usize = 32;
 /// One less than this many states fit: the position must leave a bit for a tag.
 const STATES_MAX: usize = 1 << 31;
 
@@ -63,56 +63,25 @@ pub(super) fn hash_of<S: Hash>(state: &S) -> u64 {
 
 /// The worker, of `workers`, that owns the state with this hash.
 pub(super) fn owner(hash: u64, workers: usize) -> usize {
-    // Multiplying instead of dividing: this runs once a transition. Only the
-    // upper half is used, so that owner and slot stay independent.
-    (((hash >> 32) * workers as u64) >> 32) as usize
-}
-
-struct Shard {
-    /// 0 is empty; otherwise position + 1 in the low `position_bits`, tag above.
-    slots: Vec<u32>,
-    used: usize,
-    position_bits: u32,
-}
-
-impl Shard {
-    fn home(&self, hash: u64) -> usize {
-        (hash >> SHARD_BITS) as usize & (self.slots.len() - 1)
-    }
-
-    fn tag(&self, hash: u64) -> u32 {
-        ((hash >> 32) as u32) << self.position_bits
-    }
-
-    fn position(&self, entry: u32) -> usize {
-        (entry & ((1 << self.position_bits) - 1)) as usize - 1
-    }
-
-    fn tag_agrees(&self, entry: u32, tag: u32) -> bool {
-        entry != 0 && (entry ^ tag) >> self.position_bits == 0
-    }
-
-    fn crowded(&self) -> bool {
-        self.used * 16 >= self.slots.len() * 13
-    }
+    // Multiplying instead of dividing: this runs once a transition. The upper
+    // half of the hash is left to the slots.
+    (((hash & 0xffff_ffff) * workers as u64) >> 32) as usize
 }
 
 /// See the module's essay.
 pub(super) struct Table<S> {
     states: Vec<S>,
-    shards: Vec<Shard>,
+    /// 0 is empty; otherwise position + 1 in the low `position_bits`, tag above.
+    slots: Vec<u32>,
+    position_bits: u32,
 }
 
 impl<S: Copy + Eq + Hash> Table<S> {
     pub fn new() -> Table<S> {
-        let shard = || Shard {
-            slots: vec![0; SHARD_SLOTS_MIN],
-            used: 0,
-            position_bits: 16,
-        };
         Table {
             states: Vec::new(),
-            shards: (0..SHARDS).map(|_| shard()).collect(),
+            slots: vec![0; SLOTS_MIN],
+            position_bits: bits_for(SLOTS_MIN),
         }
     }
 
@@ -131,23 +100,16 @@ impl<S: Copy + Eq + Hash> Table<S> {
         let Err(slot) = self.probe(new.hash, &new.state) else {
             return Ok(false);
         };
-        let position = self.states.len() + 1;
-        if position >= STATES_MAX {
+        let number = self.states.len() + 1;
+        if number >= STATES_MAX {
             return Err(Full);
         }
-        let number = shard_of(new.hash);
         self.states.push(new.state);
-        let shard = &mut self.shards[number];
-        if position >> shard.position_bits != 0 {
-            // Other shards have filled up faster than this one.
-            self.rebuild(number, self.shards[number].slots.len());
-            return self.insert_known_absent(new.hash, position);
-        }
-        shard.slots[slot] = shard.tag(new.hash) | position as u32;
-        shard.used += 1;
-        if shard.crowded() {
-            let slots = shard.slots.len() * 2;
-            self.rebuild(number, slots);
+        self.slots[slot] = self.entry(new.hash, number);
+        // Linear probing at 13/16 looks at 3 slots for a state that is there and
+        // at 15 for one that is not: one or two cache lines.
+        if number * 16 >= self.slots.len() * 13 {
+            self.grow();
         }
         Ok(true)
     }
@@ -165,78 +127,96 @@ impl<S: Copy + Eq + Hash> Table<S> {
         Ok((self.states.len() - before) as u64)
     }
 
-    /// Touches what [`Table::insert`] will need. Each of a group's loads is
-    /// independent, so the processor overlaps their misses; one insertion after
-    /// another would wait for memory twice per state.
+    /// Touches what [`Table::insert`] will need. The loads of a group do not
+    /// depend on each other, nor is there a branch to guess wrong between them,
+    /// so the processor overlaps their misses.
     fn warm(&self, group: &[Hashed<S>]) {
+        let Some(first) = self.states.first() else {
+            return;
+        };
         let mut entries = [0; GROUP];
         for (entry, new) in entries.iter_mut().zip(group) {
-            let shard = &self.shards[shard_of(new.hash)];
-            *entry = shard.slots[shard.home(new.hash)];
+            *entry = self.slots[self.home(new.hash)];
         }
         for (entry, new) in entries.iter().zip(group) {
-            let shard = &self.shards[shard_of(new.hash)];
-            if shard.tag_agrees(*entry, shard.tag(new.hash)) {
-                black_box(self.states[shard.position(*entry)]);
-            }
+            let agrees = *entry != 0 && self.tag_agrees(*entry, new.hash);
+            let position = if agrees { self.position(*entry) } else { 0 };
+            black_box(*self.states.get(position).unwrap_or(first));
         }
     }
 
     /// The position of the state, or else the slot where it belongs.
     fn probe(&self, hash: u64, state: &S) -> Result<usize, usize> {
-        let shard = &self.shards[shard_of(hash)];
-        let (tag, mask) = (shard.tag(hash), shard.slots.len() - 1);
-        let mut slot = shard.home(hash);
+        let mut slot = self.home(hash);
         loop {
-            let entry = shard.slots[slot];
+            let entry = self.slots[slot];
             if entry == 0 {
                 return Err(slot);
             }
-            if shard.tag_agrees(entry, tag) {
-                let position = shard.position(entry);
-                if self.states[position] == *state {
-                    return Ok(position);
-                }
+            if self.tag_agrees(entry, hash) && self.states[self.position(entry)] == *state {
+                return Ok(self.position(entry));
             }
-            slot = (slot + 1) & mask;
+            slot = self.after(slot);
         }
     }
 
-    fn insert_known_absent(&mut self, hash: u64, position: usize) -> Result<bool, Full> {
-        let shard = &mut self.shards[shard_of(hash)];
-        place(shard, hash, position);
-        shard.used += 1;
-        Ok(true)
-    }
-
-    fn rebuild(&mut self, number: usize, slots: usize) {
-        let old = &self.shards[number];
-        // Twice the present size: the next rebuild of this shard is due by then.
-        let position_bits = (usize::BITS - (self.states.len() * 2).leading_zeros()).clamp(16, 31);
-        let mut new = Shard {
-            slots: vec![0; slots],
-            used: old.used,
-            position_bits,
-        };
-        for &entry in old.slots.iter().filter(|entry| **entry != 0) {
-            let position = old.position(entry);
-            place(&mut new, hash_of(&self.states[position]), position + 1);
+    fn grow(&mut self) {
+        let slots = self.slots.len() / 2 * 3;
+        // The old entries go first: all of them are made anew.
+        self.slots = Vec::new();
+        self.slots = vec![0; slots];
+        self.position_bits = bits_for(slots);
+        let states = std::mem::take(&mut self.states);
+        for (group_number, group) in states.chunks(GROUP).enumerate() {
+            let mut hashes = [0; GROUP];
+            for (hash, state) in hashes.iter_mut().zip(group) {
+                *hash = hash_of(state);
+                black_box(self.slots[self.home(*hash)]);
+            }
+            for (offset, hash) in hashes.iter().take(group.len()).enumerate() {
+                self.place(*hash, group_number * GROUP + offset + 1);
+            }
         }
-        self.shards[number] = new;
+        self.states = states;
+    }
+
+    /// Enters a state that has no entry yet.
+    fn place(&mut self, hash: u64, number: usize) {
+        let mut slot = self.home(hash);
+        while self.slots[slot] != 0 {
+            slot = self.after(slot);
+        }
+        self.slots[slot] = self.entry(hash, number);
+    }
+
+    fn home(&self, hash: u64) -> usize {
+        (((hash >> 32) * self.slots.len() as u64) >> 32) as usize
+    }
+
+    fn after(&self, slot: usize) -> usize {
+        if slot + 1 == self.slots.len() {
+            0
+        } else {
+            slot + 1
+        }
+    }
+
+    fn entry(&self, hash: u64, number: usize) -> u32 {
+        (hash as u32) << self.position_bits | number as u32
+    }
+
+    fn position(&self, entry: u32) -> usize {
+        (entry & ((1 << self.position_bits) - 1)) as usize - 1
+    }
+
+    fn tag_agrees(&self, entry: u32, hash: u64) -> bool {
+        (entry >> self.position_bits) == (hash as u32) << self.position_bits >> self.position_bits
     }
 }
 
-fn shard_of(hash: u64) -> usize {
-    hash as usize & (SHARDS - 1)
-}
-
-fn place(shard: &mut Shard, hash: u64, position: usize) {
-    let mask = shard.slots.len() - 1;
-    let mut slot = shard.home(hash);
-    while shard.slots[slot] != 0 {
-        slot = (slot + 1) & mask;
-    }
-    shard.slots[slot] = shard.tag(hash) | position as u32;
+/// Bits for the numbers of all states that `slots` may hold.
+fn bits_for(slots: usize) -> u32 {
+    (usize::BITS - (slots / 16 * 13 + 16).leading_zeros()).min(31)
 }
 
 #[cfg(test)]

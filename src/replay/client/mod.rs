@@ -180,10 +180,9 @@ impl ClientProcess {
         awaiting: &str,
         wanted: impl Fn(&FromClient) -> bool,
     ) -> Result<FromClient, ClientError> {
-        if let Some(at) = self.waiting.iter().position(|line| wanted(&line.message)) {
-            if let Some(line) = self.waiting.remove(at) {
-                return Ok(line.message);
-            }
+        let known = self.waiting.iter().position(|line| wanted(&line.message));
+        if let Some(line) = known.and_then(|at| self.waiting.remove(at)) {
+            return Ok(line.message);
         }
         loop {
             let line = self.receive_line(awaiting).await?;

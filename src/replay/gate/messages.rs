@@ -177,9 +177,9 @@ impl Run<'_> {
     /// A definite failure is a refused connection, which happens before the
     /// bytes are seen; so it is prepared before the step that leads to it.
     pub(super) async fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {
-        let mut at = self.at + 1;
-        while let Some(step) = self.trace.steps.get(at) {
-            if !is_consequence(&step.event) && !is_loss(&step.event) {
+        for at in self.at + 1..self.trace.steps.len() {
+            let event = &self.trace.steps[at].event;
+            if !is_consequence(event) && !is_loss(event) {
                 break;
             }
             if let Event::Send {
@@ -187,13 +187,11 @@ impl Run<'_> {
                 node,
                 message,
                 ..
-            } = &step.event
+            } = event
+                && self.will_be_refused(at, (*client, *node, *message))
             {
-                if self.will_be_refused(at, (*client, *node, *message)) {
-                    self.rig.wires.refuse(*client, *node).await?;
-                }
+                self.rig.wires.refuse(*client, *node).await?;
             }
-            at += 1;
         }
         Ok(())
     }

@@ -18,7 +18,8 @@ use super::{GateOptions, ProxyKind};
 use crate::redis::Reply;
 use crate::replay::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
 use crate::replay::proxy::event::{Event, LinkId, ProxyEvent};
-use crate::replay::proxy::{Cut, ProxyError};
+use crate::replay::proxy::toxiproxy::{Toxiproxy, ToxiproxyError, ToxiproxyLink};
+use crate::replay::proxy::{Cut, Link, ProxyError};
 
 /// What can go wrong on the wire.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,9 @@ pub enum WireError {
     /// A proxy could not be started.
     #[error(transparent)]
     Start(#[from] ProxyError),
+    /// The toxiproxy server could not be used.
+    #[error(transparent)]
+    Toxiproxy(#[from] ToxiproxyError),
     /// A request that the client says it sent has not come.
     #[error(
         "no request of client {client} for node {node} came within {waited_ms} ms, although it \
@@ -107,6 +111,8 @@ pub(super) struct HeldReply {
 pub(super) struct Wires {
     /// By client, then by node.
     proxies: Vec<Vec<EmbeddedProxy>>,
+    /// Behind them, if a real toxiproxy takes part; they keep its process.
+    _toxic_links: Vec<ToxiproxyLink>,
     events: mpsc::UnboundedReceiver<ProxyEvent>,
     requests: Vec<HeldRequest>,
     replies: BTreeMap<Place, Reply>,
@@ -124,13 +130,16 @@ impl Wires {
         nodes: &[SocketAddr],
         options: &GateOptions,
     ) -> Result<Self, WireError> {
-        let _ = matches!(options.proxy, ProxyKind::Embedded);
+        let toxiproxy = match &options.proxy {
+            ProxyKind::Embedded => None,
+            ProxyKind::Toxiproxy { program } => Some(Toxiproxy::start(program).await?),
+        };
         let (sender, events) = mpsc::unbounded_channel();
         let hold = EmbeddedOptions {
             mode: Mode::Hold,
             ..EmbeddedOptions::default()
         };
-        let mut proxies = Vec::new();
+        let (mut proxies, mut toxic_links) = (Vec::new(), Vec::new());
         for client in 0..clients {
             let mut links = Vec::new();
             for (node, address) in nodes.iter().enumerate() {
@@ -138,12 +147,23 @@ impl Wires {
                     client: client.into(),
                     node: node as u16,
                 };
-                links.push(EmbeddedProxy::start(link, *address, hold, sender.clone()).await?);
+                let upstream = match &toxiproxy {
+                    None => *address,
+                    Some(server) => {
+                        let name = format!("client-{client}-node-{node}");
+                        let toxic = server.link(&name, *address, Cut::Fin).await?;
+                        let upstream = toxic.address();
+                        toxic_links.push(toxic);
+                        upstream
+                    }
+                };
+                links.push(EmbeddedProxy::start(link, upstream, hold, sender.clone()).await?);
             }
             proxies.push(links);
         }
         Ok(Self {
             proxies,
+            _toxic_links: toxic_links,
             events,
             requests: Vec::new(),
             replies: BTreeMap::new(),

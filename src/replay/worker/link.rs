@@ -243,12 +243,12 @@ async fn read_frame(
     };
     let rubbish = |e| io::Error::new(io::ErrorKind::InvalidData, e);
     loop {
-        if !bytes.is_empty() {
-            if let Some(length) = scanner.scan(bytes).map_err(rubbish)? {
-                let reply = parse_reply(&bytes[..length]).map_err(rubbish);
-                bytes.drain(..length);
-                return reply;
-            }
+        if !bytes.is_empty()
+            && let Some(length) = scanner.scan(bytes).map_err(rubbish)?
+        {
+            let reply = parse_reply(&bytes[..length]).map_err(rubbish);
+            bytes.drain(..length);
+            return reply;
         }
         if stream.read_buf(bytes).await? == 0 {
             return Err(io::Error::new(

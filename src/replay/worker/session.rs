@@ -14,6 +14,7 @@ use crate::replay::protocol::{
     Call, CallResult, Cause, ClockMode, Ended, ErrorCode, FromClient, Init, Mode, PROTOCOL,
     SentCommand, StepReport, ThreadView, ToClient, View,
 };
+use crate::trace::CONNECTION_FAILED;
 
 /// Differences of times saturate far beyond any run: a replay is concrete, and
 /// nothing needs to be finite.
@@ -129,6 +130,7 @@ impl Session {
 
     /// Takes what a connection brought.
     pub fn arrive(&mut self, arrival: Arrival) -> Result<Vec<FromClient>, WorkerError> {
+        let mut answers = Vec::new();
         let waiting = self
             .waits
             .iter()
@@ -143,7 +145,7 @@ impl Session {
                 Input::Message { channel, payload },
             ),
             // The command was given up: nobody reads what comes of it.
-            (_, None) => return Ok(Vec::new()),
+            (_, None) => return Ok(answers),
             (News::Reply(reply), Some((thread, node))) => {
                 self.waits.remove(&thread);
                 (
@@ -159,6 +161,10 @@ impl Session {
                     definite,
                     message: message.clone(),
                 };
+                if self.clock.is_some() {
+                    answers.push(FromClient::Log { message });
+                }
+                let message = CONNECTION_FAILED.to_string();
                 let input = Input::Fail {
                     thread,
                     definite,
@@ -167,10 +173,11 @@ impl Session {
                 (cause, input)
             }
         };
-        if self.clock.is_some() {
-            return self.run(input);
+        match self.clock {
+            Some(_) => answers.extend(self.run(input)?),
+            None => answers.push(self.step(None, Some(cause), input)?),
         }
-        Ok(vec![self.step(None, Some(cause), input)?])
+        Ok(answers)
     }
 
     /// Real time: a thread's time has come.

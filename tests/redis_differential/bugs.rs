@@ -1,0 +1,213 @@
+//! The model under test, and bugs to plant in it.
+//!
+//! Each is a mistake that a model of Redis can really make: an off-by-one ms,
+//! an option forgotten, a conversion taken from the wrong language version.
+
+use lockproof::redis::{Bytes, Dialect, Message, Reply, ScriptEngine, Server, Value};
+use lockproof::trace::EPOCH_MS;
+use sha1::{Digest, Sha1};
+
+/// A planted bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// A key is gone already in the ms at which it expires.
+    ExpiresOneMsEarly,
+    /// A plain SET keeps the expiry that the key had.
+    SetKeepsTtl,
+    /// SET ... NX overwrites.
+    NxIsIgnored,
+    /// TTL cuts off instead of rounding.
+    TtlRoundsDown,
+    /// HINCRBY removes the hash's expiry.
+    HincrbyPersists,
+    /// DEL counts what it was given, not what was there.
+    DelCountsItsArguments,
+    /// LREM with a negative count removes from the left.
+    LremIgnoresDirection,
+    /// A missing value is `nil` in Lua, as in other languages' clients.
+    ScriptsSeeNil,
+    /// A script that fails is rolled back.
+    ScriptsAreAtomic,
+    /// PUBLISH reaches nobody.
+    PublishIsLost,
+    /// EVAL does not teach the server the script.
+    EvalForgetsScript,
+    /// A clock that goes back brings keys back.
+    ClockBackRevives,
+}
+
+impl Bug {
+    pub const ALL: [Self; 12] = [
+        Self::ExpiresOneMsEarly,
+        Self::SetKeepsTtl,
+        Self::NxIsIgnored,
+        Self::TtlRoundsDown,
+        Self::HincrbyPersists,
+        Self::DelCountsItsArguments,
+        Self::LremIgnoresDirection,
+        Self::ScriptsSeeNil,
+        Self::ScriptsAreAtomic,
+        Self::PublishIsLost,
+        Self::EvalForgetsScript,
+        Self::ClockBackRevives,
+    ];
+}
+
+pub struct Model {
+    server: Server,
+    engine: ScriptEngine,
+    dialect: Dialect,
+    bug: Option<Bug>,
+    /// Keys that a bug took away and may bring back.
+    gone: Vec<(Bytes, Value, i64)>,
+}
+
+impl Model {
+    pub fn new(dialect: Dialect, bug: Option<Bug>) -> Self {
+        Self {
+            server: Server::new(EPOCH_MS).with_dialect(dialect),
+            engine: ScriptEngine::new().unwrap(),
+            dialect,
+            bug,
+            gone: Vec::new(),
+        }
+    }
+
+    /// An empty server at the epoch; the engine stays, as it must be able to.
+    pub fn reset(&mut self) {
+        self.server = Server::new(EPOCH_MS).with_dialect(self.dialect);
+        self.gone.clear();
+    }
+
+    pub fn now_ms(&self) -> i64 {
+        self.server.now_ms()
+    }
+
+    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<i64>)> {
+        self.server.entries()
+    }
+
+    pub fn take_messages(&mut self) -> Vec<Reply> {
+        let as_sent = |message: Message| {
+            Reply::Array(vec![
+                Reply::Bulk(b"message".to_vec()),
+                Reply::Bulk(message.channel),
+                Reply::Bulk(message.payload),
+            ])
+        };
+        self.server
+            .take_messages()
+            .into_iter()
+            .map(as_sent)
+            .collect()
+    }
+
+    pub fn reply_to(&mut self, words: &[&str]) -> Reply {
+        let argv: Vec<Bytes> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        self.reset();
+        self.execute(0, &argv)
+    }
+
+    pub fn set_clock(&mut self, now_ms: i64) {
+        let back = now_ms < self.server.now_ms();
+        let dying = |(key, value, when): (&Bytes, &Value, Option<i64>)| {
+            Some((
+                key.clone(),
+                value.clone(),
+                when.filter(|when| now_ms > *when)?,
+            ))
+        };
+        match self.bug {
+            Some(Bug::ClockBackRevives) => {
+                self.gone.extend(self.server.entries().filter_map(dying));
+                self.server.set_clock(now_ms);
+                for (key, value, when) in self.gone.clone() {
+                    if back && now_ms <= when {
+                        self.server.insert(key, value, Some(when));
+                    }
+                }
+            }
+            Some(Bug::ExpiresOneMsEarly) => {
+                self.server.set_clock(now_ms + 1);
+                self.server.set_clock(now_ms);
+            }
+            _ => self.server.set_clock(now_ms),
+        }
+    }
+
+    pub fn execute(&mut self, connection: u32, argv: &[Bytes]) -> Reply {
+        let Some(bug) = self.bug else {
+            return self.server.execute(&mut self.engine, connection, argv);
+        };
+        let before = self.server.clone();
+        let changed = mistaken_command(bug, argv);
+        let reply = self.server.execute(&mut self.engine, connection, &changed);
+        self.mistaken_reply(bug, argv, reply, before)
+    }
+
+    fn mistaken_reply(&mut self, bug: Bug, argv: &[Bytes], reply: Reply, before: Server) -> Reply {
+        let name = argv[0].to_ascii_lowercase();
+        match (bug, name.as_slice(), &reply) {
+            (Bug::TtlRoundsDown, b"ttl", Reply::Int(0..)) => {
+                let pttl: [Bytes; 2] = [b"pttl".to_vec(), argv[1].clone()];
+                match self.server.execute(&mut self.engine, 0, &pttl) {
+                    Reply::Int(ms) => Reply::Int(ms / 1000),
+                    other => other,
+                }
+            }
+            (Bug::HincrbyPersists, b"hincrby", Reply::Int(_)) => {
+                let persist: [Bytes; 2] = [b"persist".to_vec(), argv[1].clone()];
+                self.server.execute(&mut self.engine, 0, &persist);
+                reply
+            }
+            (Bug::DelCountsItsArguments, b"del", Reply::Int(_)) => {
+                Reply::Int(argv.len() as i64 - 1)
+            }
+            (Bug::ScriptsAreAtomic, b"eval", Reply::Error(_)) => {
+                self.server = before;
+                reply
+            }
+            (Bug::PublishIsLost, b"publish", Reply::Int(_)) => {
+                self.server = before;
+                reply
+            }
+            (Bug::EvalForgetsScript, b"eval", _) => {
+                self.server.forget_scripts();
+                reply
+            }
+            // The text that was run is another one, and errors would tell.
+            (Bug::ScriptsSeeNil, b"eval", Reply::Error(line)) => {
+                let sha = |text: &[u8]| {
+                    Sha1::digest(text)
+                        .iter()
+                        .map(|b| format!("{b:02x}"))
+                        .collect::<String>()
+                };
+                let run = mistaken_command(bug, argv);
+                Reply::Error(line.replace(&sha(&run[1]), &sha(&argv[1])))
+            }
+            _ => reply,
+        }
+    }
+}
+
+fn mistaken_command(bug: Bug, argv: &[Bytes]) -> Vec<Bytes> {
+    let mut argv = argv.to_vec();
+    match (bug, argv[0].to_ascii_lowercase().as_slice()) {
+        (Bug::SetKeepsTtl, b"set") if argv.len() == 3 => argv.push(b"keepttl".to_vec()),
+        (Bug::NxIsIgnored, b"set") => argv.retain(|word| word != b"nx"),
+        (Bug::LremIgnoresDirection, b"lrem") if argv.len() == 4 => {
+            if let Some(positive) = argv[2].strip_prefix(b"-") {
+                argv[2] = positive.to_vec();
+            }
+        }
+        (Bug::ScriptsSeeNil, b"eval") => {
+            let script = String::from_utf8_lossy(&argv[1]).into_owned();
+            argv[1] = format!("local call = redis.call local redis = setmetatable({{call = \
+                function(...) local v = call(...) if v == false then return nil end return v end}}, \
+                {{__index = redis}}) {script}").into_bytes();
+        }
+        _ => {}
+    }
+    argv
+}

@@ -1,0 +1,184 @@
+//! A real server with a clock that stands still, and two connections to it.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use lockproof::redis::{Bytes, Dialect, Reply};
+use lockproof::replay::binaries::{Binary, Version, find, server_directories};
+use lockproof::replay::clock::{find_shim, shim_directories};
+use lockproof::replay::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
+use lockproof::replay::server::{OwnClock, Server, ServerOptions};
+use lockproof::trace::EPOCH_MS;
+
+/// Only a server that hangs gets here.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The dialect that models a program; `None` for one that no dialect models.
+fn dialect_of(binary: &Binary) -> Option<Dialect> {
+    match (binary.name.as_str(), binary.version) {
+        ("redis", Version(7, 0, _)) => Some(Dialect::Redis70),
+        ("redis", Version(8, 2, _)) => Some(Dialect::Redis82),
+        ("valkey", Version(9, _, _)) => Some(Dialect::Valkey9),
+        _ => None,
+    }
+}
+
+pub struct RealServer {
+    // The connections close before the server goes.
+    sender: Connection,
+    subscriber: Connection,
+    server: Server,
+    // Reaps the process, so it goes last.
+    runtime: tokio::runtime::Runtime,
+    name: String,
+    dialect: Dialect,
+}
+
+impl fmt::Display for RealServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl RealServer {
+    /// Every program on this machine that a dialect models, started.
+    pub fn start_all() -> Vec<Self> {
+        let mut servers = Vec::new();
+        for binary in find(&server_directories()) {
+            match dialect_of(&binary) {
+                Some(dialect) => servers.push(Self::start(binary, dialect)),
+                None => println!("{binary}: skipped, no dialect models it"),
+            }
+        }
+        servers
+    }
+
+    /// The first of them.
+    pub fn start_default() -> Self {
+        let known = find(&server_directories())
+            .into_iter()
+            .find_map(|binary| Some((dialect_of(&binary)?, binary)));
+        let (dialect, binary) = known.expect("no server to compare with: install redis-server");
+        Self::start(binary, dialect)
+    }
+
+    fn start(binary: Binary, dialect: Dialect) -> Self {
+        let name = binary.to_string();
+        let options = ServerOptions {
+            clock: Some(OwnClock {
+                shim: find_shim(&shim_directories()).unwrap(),
+                freeze_at_ms: Some(EPOCH_MS),
+            }),
+            ..ServerOptions::new(binary)
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let server = runtime.block_on(Server::start(&options)).unwrap();
+        let address = server.address();
+        Self {
+            sender: Connection::open(address),
+            subscriber: Connection::open(address),
+            server,
+            runtime,
+            name,
+            dialect,
+        }
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// An empty server at the epoch, as a new one would be.
+    pub fn reset(&mut self) {
+        let words = |line: &str| {
+            line.split(' ')
+                .map(|word| word.as_bytes().to_vec())
+                .collect()
+        };
+        let clear: [Vec<Bytes>; 2] = [words("FLUSHALL"), words("SCRIPT FLUSH")];
+        self.pipeline(&clear);
+        self.subscriber_ask(&words("UNSUBSCRIBE"));
+        self.set_clock(EPOCH_MS);
+    }
+
+    /// Moves the clock and waits until the server shows it (Valkey looks at it
+    /// once a ms only).
+    pub fn set_clock(&mut self, now_ms: i64) {
+        let clock = self.server.clock().expect("it was started with one");
+        if clock.now_ms() != now_ms {
+            clock.freeze_at(now_ms);
+            self.runtime.block_on(self.server.sync_clock()).unwrap();
+        }
+    }
+
+    /// Sends all at once and reads all replies.
+    pub fn pipeline(&mut self, commands: &[Vec<Bytes>]) -> Vec<Reply> {
+        let bytes: Vec<u8> = commands
+            .iter()
+            .flat_map(|argv| encode_request(argv))
+            .collect();
+        self.sender.write(&bytes);
+        commands.iter().map(|_| self.sender.read()).collect()
+    }
+
+    /// Sends a command on the subscriber's connection and gives what came until
+    /// it was done: messages that had been on their way, then confirmations.
+    pub fn subscriber_ask(&mut self, argv: &[Bytes]) -> Vec<Reply> {
+        let mark = b"that is all".to_vec();
+        let ping: [Bytes; 2] = [b"PING".to_vec(), mark.clone()];
+        self.subscriber.write(&encode_request(argv));
+        self.subscriber.write(&encode_request(&ping));
+        let mark = Reply::Bulk(mark);
+        let pong = Reply::Array(vec![Reply::Bulk(b"pong".to_vec()), mark.clone()]);
+        let mut came = Vec::new();
+        loop {
+            let reply = self.subscriber.read();
+            if reply == mark || reply == pong {
+                return came;
+            }
+            came.push(reply);
+        }
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    bytes: Vec<u8>,
+    scanner: Scanner,
+}
+
+impl Connection {
+    fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self {
+            stream,
+            bytes: Vec::new(),
+            scanner: Scanner::new(FRAME_BYTES_MAX),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    fn read(&mut self) -> Reply {
+        loop {
+            if let Some(end) = self.scanner.scan(&self.bytes).unwrap() {
+                let reply = parse_reply(&self.bytes[..end]).unwrap();
+                self.bytes.drain(..end);
+                return reply;
+            }
+            let mut chunk = [0; 16_384];
+            let count = self.stream.read(&mut chunk).expect("no reply came");
+            assert!(count > 0, "the server closed the connection");
+            self.bytes.extend(&chunk[..count]);
+        }
+    }
+}
