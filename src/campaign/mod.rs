@@ -7,6 +7,7 @@
 //! model says.
 
 pub mod config;
+mod crew;
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::check::{
     CheckError, CheckOptions, CheckResult, Checker, ExploreOptions, Observer, Sizes, Verdict,
 };
 use crate::lock::LockFile;
-use crate::replay::gate::{GatePool, ReplayVerdict};
+use crate::replay::gate::GateOptions;
 use crate::report::model::{
     self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
 };
@@ -24,6 +25,7 @@ use crate::world::concrete;
 use crate::world::guard::Effort;
 
 use config::{Config, ConfigError, Group};
+use crew::Crew;
 
 /// Where a run gets its locks, and what it tells on the way.
 pub trait Stage: Observer {
@@ -52,10 +54,11 @@ pub enum CampaignError {
 pub struct Campaign<'s> {
     config: Config,
     stage: &'s dyn Stage,
-    runtime: tokio::runtime::Runtime,
-    pool: GatePool,
+    crew: Crew,
     explore: ExploreOptions,
     report: Report,
+    /// Results by setup and steps.
+    replayed: BTreeMap<String, (Replays, Option<Replay>)>,
 }
 
 impl<'s> Campaign<'s> {
@@ -64,17 +67,17 @@ impl<'s> Campaign<'s> {
         config: Config,
         stage: &'s dyn Stage,
         runtime: tokio::runtime::Runtime,
-        pool: GatePool,
+        gate: GateOptions,
         explore: ExploreOptions,
         report: Report,
     ) -> Campaign<'s> {
         Campaign {
+            crew: Crew::new(runtime, gate),
             config,
             stage,
-            runtime,
-            pool,
             explore,
             report,
+            replayed: BTreeMap::new(),
         }
     }
 
@@ -161,21 +164,18 @@ impl<'s> Campaign<'s> {
         let first = self.config.seed;
         let seeds = first..first + u64::from(self.config.walks);
         let traces = checker.walks(set, seeds, self.config.walk_moves)?;
+        let replays = self.crew.replay(&traces, &file.path)?;
         let mut walks = Walks {
-            count: 0,
-            steps: 0,
+            count: traces.len() as u32,
+            steps: traces.iter().map(|trace| trace.steps.len() as u64).sum(),
             diverged: 0,
         };
-        for trace in &traces {
-            walks.count += 1;
-            walks.steps += trace.steps.len() as u64;
-            if let Some(replay) = self.replay(trace, file)?
-                && replay != Replay::Reproduced
-            {
+        for (trace, replay) in traces.into_iter().zip(replays) {
+            if replay != Replay::Reproduced {
                 walks.diverged += 1;
                 let id = format!("{}-walk-{}", file.name, trace.seed.unwrap_or_default());
                 self.stage.say(&format!("{title}: walk {id} diverged"));
-                self.keep(id, trace.clone(), Some(replay));
+                self.keep(id, trace, Some(replay));
             }
         }
         Ok(walks)
@@ -192,10 +192,7 @@ impl<'s> Campaign<'s> {
         let mut replays = None;
         let mut counterexample = None;
         if let Some(trace) = &result.trace {
-            let (count, last) = self.replay_often(trace, file)?;
-            let number = self.report.counterexamples.len() + 1;
-            let id = format!("{}-{number:03}", file.name);
-            self.keep(id.clone(), trace.clone(), last);
+            let (count, id) = self.counterexample(trace, file)?;
             replays = Some(count);
             counterexample = Some(id);
         }
@@ -224,55 +221,42 @@ impl<'s> Campaign<'s> {
         Ok(())
     }
 
+    /// Replays and keeps a counterexample. One run often violates several
+    /// properties with the same steps; those are replayed once.
+    fn counterexample(
+        &mut self,
+        trace: &Trace,
+        file: &LockFile,
+    ) -> Result<(Replays, String), CampaignError> {
+        let key = serde_json::to_string(&(&trace.setup, &trace.steps)).unwrap_or_default();
+        let known = self.replayed.get(&key).cloned();
+        let (count, last) = match known {
+            Some(known) => known,
+            None => self.replay_often(trace, file)?,
+        };
+        self.replayed.insert(key, (count, last.clone()));
+        let number = self.report.counterexamples.len() + 1;
+        let id = format!("{}-{number:03}", file.name);
+        self.keep(id.clone(), trace.clone(), last);
+        Ok((count, id))
+    }
+
+    /// Replays one counterexample as often as the run file says. What is kept
+    /// is a failure, if there was one: that is what a reader wants to see.
     fn replay_often(
         &mut self,
         trace: &Trace,
         file: &LockFile,
     ) -> Result<(Replays, Option<Replay>), CampaignError> {
-        let mut count = Replays {
-            reproduced: 0,
-            attempts: 0,
+        let traces = vec![trace.clone(); self.config.replays as usize];
+        let replays = self.crew.replay(&traces, &file.path)?;
+        let good = |replay: &&Replay| **replay == Replay::Reproduced;
+        let count = Replays {
+            reproduced: replays.iter().filter(good).count() as u32,
+            attempts: replays.len() as u32,
         };
-        let mut last = None;
-        for _ in 0..self.config.replays {
-            let replay = self.replay(trace, file)?;
-            count.attempts += 1;
-            count.reproduced += u32::from(replay == Some(Replay::Reproduced));
-            // A failure is what a reader wants to see, even after a success.
-            if last.is_none() || replay != Some(Replay::Reproduced) {
-                last = replay;
-            }
-        }
-        Ok((count, last))
-    }
-
-    /// One replay; the harness gets a second try if it broke by itself.
-    fn replay(&mut self, trace: &Trace, file: &LockFile) -> Result<Option<Replay>, CampaignError> {
-        let mut error = String::new();
-        for _ in 0..2 {
-            let report = self.runtime.block_on(self.pool.replay(trace, &file.path));
-            match report.verdict {
-                ReplayVerdict::Reproduced => return Ok(Some(Replay::Reproduced)),
-                ReplayVerdict::Diverged {
-                    step,
-                    expected,
-                    actual,
-                } => {
-                    let step = step + 1;
-                    return Ok(Some(Replay::Diverged {
-                        step,
-                        model: expected,
-                        real: actual,
-                    }));
-                }
-                ReplayVerdict::NotReplayable { reason } => {
-                    return Ok(Some(Replay::NotReplayable { reason }));
-                }
-                ReplayVerdict::Failed { error: broken, .. } => error = broken,
-            }
-        }
-        let what = format!("{} ({} steps)", trace.lock.name, trace.steps.len());
-        Err(CampaignError::Harness { what, error })
+        let bad = replays.iter().find(|replay| !good(replay));
+        Ok((count, bad.or(replays.first()).cloned()))
     }
 
     fn keep(&mut self, id: String, trace: Trace, replay: Option<Replay>) {

@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 
 use crate::replay::binaries::{self, Binary};
 use crate::replay::clock;
-use crate::replay::gate::{GateOptions, GatePool, ProxyKind};
+use crate::replay::gate::{GateOptions, ProxyKind};
 use crate::replay::proxy::toxiproxy;
 
 use super::Failure;
@@ -35,7 +35,7 @@ pub struct RealArgs {
 pub struct Real {
     pub server: Binary,
     pub runtime: tokio::runtime::Runtime,
-    pub pool: GatePool,
+    pub gate: GateOptions,
     /// For the report: `embedded` or `toxiproxy`.
     pub proxy: &'static str,
 }
@@ -70,7 +70,7 @@ impl RealArgs {
         Ok(Real {
             server,
             runtime,
-            pool: GatePool::new(options),
+            gate: options,
             proxy,
         })
     }

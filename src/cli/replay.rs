@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use crate::replay::gate::{ReplayReport, ReplayVerdict};
+use crate::replay::gate::{GatePool, ReplayReport, ReplayVerdict};
 use crate::trace;
 
 use super::check::Format;
@@ -41,10 +41,11 @@ pub fn run(args: Args) -> Ended {
     let name = args.lock.clone().unwrap_or_else(|| trace.lock.path.clone());
     let file = plan::load(&name)?;
     trace::check_lock(&trace, &file.sha256).map_err(Failure::usage)?;
-    let mut real = args.real.find()?;
+    let real = args.real.find()?;
+    let mut pool = GatePool::new(real.gate);
     let mut worst = Exit::Nothing;
     for run in 1..=args.runs {
-        let report = real.runtime.block_on(real.pool.replay(&trace, &file.path));
+        let report = real.runtime.block_on(pool.replay(&trace, &file.path));
         if let Some(path) = &args.history {
             write_history(&report, path)?;
         }

@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Ended {
         should_stop: screen::stop_after(None),
         ..Default::default()
     };
-    let campaign = Campaign::new(config, &stage, real.runtime, real.pool, explore, heading);
+    let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();
     if let Some(baseline) = &baseline {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::check::{Checker, ExploreOptions};
-use crate::replay::gate::ReplayVerdict;
+use crate::replay::gate::{GatePool, ReplayVerdict};
 
 use super::check::{failure, write_trace};
 use super::plan::LockArgs;
@@ -32,7 +32,8 @@ pub struct Args {
 pub fn run(args: Args) -> Ended {
     screen::catch_interrupts()?;
     let plan = args.lock.plan()?;
-    let mut real = args.real.find()?;
+    let real = args.real.find()?;
+    let mut pool = GatePool::new(real.gate);
     let options = plan.options(Vec::new(), ExploreOptions::default());
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     let screen = Screen::new(false);
@@ -48,9 +49,7 @@ pub fn run(args: Args) -> Ended {
         let mut agreed = 0;
         for trace in &walks {
             screen.say(&format!("walking: {name}"));
-            let report = real
-                .runtime
-                .block_on(real.pool.replay(trace, &plan.file.path));
+            let report = real.runtime.block_on(pool.replay(trace, &plan.file.path));
             match &report.verdict {
                 ReplayVerdict::Reproduced => agreed += 1,
                 ReplayVerdict::Failed { error, .. } => {
