@@ -19,12 +19,21 @@ fn printed(arguments: &str) -> String {
 fn the_readme_shows_what_the_program_prints() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let readme = std::fs::read_to_string(&path).unwrap();
-    let (_, after) = readme.split_once("<!-- output: ").expect("the README has an example");
+    let (_, after) = readme
+        .split_once("<!-- output: ")
+        .expect("the README has an example");
     let (arguments, after) = after.split_once(" -->\n```text\n").unwrap();
     let (shown, _) = after.split_once("```").unwrap();
     let real = printed(arguments);
     let lines = |text: &str| -> Vec<String> {
-        text.trim().lines().map(|line| line.trim_end().to_owned()).collect()
+        text.trim()
+            .lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect()
     };
-    assert_eq!(lines(shown), lines(&real), "run `{arguments}` and put its output into README.md");
+    assert_eq!(
+        lines(shown),
+        lines(&real),
+        "run `{arguments}` and put its output into README.md"
+    );
 }

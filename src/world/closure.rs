@@ -81,6 +81,9 @@ pub enum ClosureError {
         "line {line}: {command} depends on the server's absolute time in a form that the model does not follow; use PX, PEXPIRE or the client's now()"
     )]
     ServerTime { line: u32, command: String },
+    /// The caller asked to stop.
+    #[error("stopped before the lock's automaton was complete")]
+    Stopped,
     /// A feature that the world does not model yet.
     #[error(
         "line {line}: {what} is not in the model yet, so nothing can be proved about this lock"
@@ -156,13 +159,14 @@ impl Closure {
         program: &mut dyn ClientProgram,
         scripts: &mut ScriptEngine,
         needs: Needs,
+        should_stop: &dyn Fn() -> bool,
     ) -> Result<Closure, ClosureError> {
         let mut closure = Closure::empty(needs);
         closure.add_keyspace(&Keyspace::default())?;
         closure.add_root(program)?;
         loop {
             let before = closure.size();
-            closure.close_locals(program)?;
+            closure.close_locals(program, should_stop)?;
             closure.close_messages()?;
             closure.close_keyspaces(scripts)?;
             if closure.size() == before {
@@ -243,9 +247,16 @@ impl Closure {
         id
     }
 
-    fn close_locals(&mut self, program: &mut dyn ClientProgram) -> Result<(), ClosureError> {
+    fn close_locals(
+        &mut self,
+        program: &mut dyn ClientProgram,
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<(), ClosureError> {
         let mut id = 0;
         while id < self.locals.len() {
+            if should_stop() {
+                return Err(ClosureError::Stopped);
+            }
             for input in self.open_inputs(id) {
                 self.run(program, id as u32, input)?;
             }
