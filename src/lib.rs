@@ -12,11 +12,13 @@
 //! | [`check`] | explorers, liveness sweeps, verdicts |
 //! | [`trace`] | counterexamples: the file format that joins both sides |
 //! | [`replay`] | real servers, proxies, client processes, the gate |
+//! | [`campaign`] | a matrix of checks and replays, into one report |
 //! | [`report`] | one result model and its renderings |
 //! | [`cli`] | one file a subcommand; nothing below it knows clap |
 //!
 //! Dependencies point down this list's rows only where ARCHITECTURE.md says so.
 
+pub mod campaign;
 pub mod check;
 pub mod cli;
 pub mod lock;

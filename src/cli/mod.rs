@@ -1,8 +1,150 @@
 //! The command line: one file a subcommand.
+//!
+//! Raw arguments become a validated plan before anything runs; clap's types
+//! never leave this module. Exit codes are those of [`Exit`].
+
+mod check;
+mod completions;
+mod doctor;
+mod explore;
+mod list;
+mod plan;
+mod real;
+mod replay;
+mod report;
+mod run;
+mod screen;
+mod walk;
 
 use std::process::ExitCode;
 
+use clap::{Parser, Subcommand};
+
+/// What a run of lockproof tells its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// All as expected.
+    Fine = 0,
+    /// A violation, a divergence, or a difference from the baseline.
+    Violation = 1,
+    /// Nothing is violated, but something is unknown.
+    Unknown = 2,
+    /// Nothing ran.
+    Nothing = 3,
+    /// The command line, or a file that it names, makes no sense.
+    Usage = 64,
+    /// lockproof itself failed, or the machine did.
+    Internal = 70,
+}
+
+/// An error with the exit code that it means.
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    /// The user's input is at fault.
+    pub fn usage(error: impl Into<anyhow::Error>) -> Failure {
+        Failure {
+            exit: Exit::Usage,
+            error: error.into(),
+        }
+    }
+
+    /// lockproof or the machine is at fault.
+    pub fn internal(error: impl Into<anyhow::Error>) -> Failure {
+        Failure {
+            exit: Exit::Internal,
+            error: error.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#}", self.error)
+    }
+}
+
+/// What a subcommand gives back.
+pub type Ended = Result<Exit, Failure>;
+
+/// Proves or breaks distributed locks built on Redis.
+#[derive(Parser, Debug)]
+#[command(name = "lockproof", version, about, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 all as expected, 1 a violation, 2 unknown, 3 nothing ran, 64 usage, 70 internal.\n\nExamples:\n  lockproof check token\n  lockproof check my-lock.lua --assume client-pause,loss\n  lockproof run"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Model-check a lock: prove it or find the shortest way to break it
+    Check(check::Args),
+    /// Replay a trace step by step on real servers
+    Replay(replay::Args),
+    /// Replay random walks through a lock's model on real servers
+    Walk(walk::Args),
+    /// Check, replay and report a whole matrix of locks and assumptions
+    Run(run::Args),
+    /// Render a report.json again
+    Report(report::Args),
+    /// Serve a lock's model on stateright's Explorer page
+    Explore(explore::Args),
+    /// Show the locks, properties and assumptions
+    List(list::Args),
+    /// Say what is installed, what works without it, and how to get it
+    Doctor(doctor::Args),
+    /// Print shell completions
+    Completions(completions::Args),
+    /// Print the man page
+    Man,
+    /// Run a lock file as a client process (used by replays)
+    #[command(hide = true)]
+    Worker,
+}
+
 /// Runs the command line of this process and returns its exit code.
 pub fn main() -> ExitCode {
-    ExitCode::from(64)
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed pipe is no reason to complain while printing help.
+            let _ = error.print();
+            return code(if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Fine
+            });
+        }
+    };
+    let ended = match cli.command {
+        Command::Check(args) => check::run(args),
+        Command::Replay(args) => replay::run(args),
+        Command::Walk(args) => walk::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Explore(args) => explore::run(args),
+        Command::List(args) => list::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man => completions::man(),
+        Command::Worker => return crate::replay::worker::main(),
+    };
+    match ended {
+        Ok(exit) => code(exit),
+        Err(failure) => {
+            anstream::eprintln!("error: {failure}");
+            code(failure.exit)
+        }
+    }
+}
+
+fn code(exit: Exit) -> ExitCode {
+    ExitCode::from(exit as u8)
 }

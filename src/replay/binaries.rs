@@ -142,15 +142,25 @@ pub fn find_default(directories: &[PathBuf]) -> Result<Binary, BinaryError> {
         })
 }
 
-/// Where `scripts/setup.sh` puts servers: `servers` in the target directory
-/// that the running program is in, and in that of the working directory.
+/// Where `scripts/setup.sh` puts servers, each in a directory of its own.
 pub fn server_directories() -> Vec<PathBuf> {
-    let mut found = vec![PathBuf::from("target/servers")];
+    in_target("servers")
+}
+
+/// Where `scripts/setup.sh` puts other programs.
+pub fn tool_directories() -> Vec<PathBuf> {
+    in_target("tools")
+}
+
+/// This subdirectory of the working directory's `target`, and of the `target`
+/// that the running program is in.
+fn in_target(subdirectory: &str) -> Vec<PathBuf> {
+    let mut found = vec![Path::new("target").join(subdirectory)];
     if let Ok(program) = std::env::current_exe() {
         let targets = program
             .ancestors()
             .filter(|directory| directory.ends_with("target"));
-        found.extend(targets.map(|target| target.join("servers")));
+        found.extend(targets.map(|target| target.join(subdirectory)));
     }
     found
 }

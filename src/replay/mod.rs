@@ -1,10 +1,15 @@
-//! replay
+//! The real side: servers, proxies, client processes, the gate.
 
 pub mod binaries;
+pub mod client;
 pub mod clock;
+pub mod gate;
+pub mod protocol;
 pub mod proxy;
 pub mod server;
 mod server_admin;
 mod server_disk;
 mod server_options;
+mod server_port;
 pub mod server_process;
+pub mod worker;

@@ -6,26 +6,24 @@
 //! Containers were rejected as the default: they add seconds and a daemon, and a
 //! process can be stopped, killed and given a clock just as well.
 //!
-//! A server's port stays leased for as long as the [`Server`] lives: the harness
-//! keeps a socket bound to it that never listens. Neither another run nor an
-//! outgoing connection can take the port, not even while the server is dead and
-//! is to come back on it. (Probing for a free port and hoping was rejected: the
-//! gap between the probe and the server's start is where two runs collide.)
+//! A server's port stays leased (see `server_port.rs`) for as long as the
+//! [`Server`] lives, so that it can come back on it, and so that several runs on
+//! one machine do not collide.
 
 use std::fs::OpenOptions;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tokio::net::TcpSocket;
 use tokio::time::{Instant, sleep};
 
 use super::clock::{ServerClock, layout};
 use super::server_admin::ask;
 pub use super::server_options::{OwnClock, Persistence, ServerError, ServerOptions};
+use super::server_port::PortLease;
 use super::server_process::{Reaped, spawn};
 use crate::redis::Reply;
 
@@ -36,10 +34,9 @@ pub struct Server {
     // Dropped in this order: the process before what it uses.
     process: Option<Reaped>,
     options: ServerOptions,
-    address: SocketAddr,
     clock: Option<ServerClock>,
     directory: TempDir,
-    _lease: TcpSocket,
+    lease: PortLease,
 }
 
 /// How often another port is tried if a foreign program listens on ours.
@@ -76,10 +73,7 @@ impl Server {
             .prefix("lockproof-")
             .tempdir()
             .map_err(system("make a temporary directory"))?;
-        let lease = lease_port().map_err(system("lease a loopback port"))?;
-        let address = lease
-            .local_addr()
-            .map_err(system("lease a loopback port"))?;
+        let lease = PortLease::take().map_err(system("lease a loopback port"))?;
         let clock = match &options.clock {
             None => None,
             Some(own) => {
@@ -93,10 +87,9 @@ impl Server {
         Ok(Server {
             process: None,
             options: options.clone(),
-            address,
             clock,
             directory,
-            _lease: lease,
+            lease,
         })
     }
 
@@ -122,9 +115,12 @@ impl Server {
             .open(self.log_path())?;
         let mut command = Command::new(&self.options.binary.path);
         command
-            .args(["--port", &self.address.port().to_string()])
+            .args(["--port", &self.address().port().to_string()])
             .args(["--bind", "127.0.0.1", "--daemonize", "no", "--save", ""])
             .args(["--repl-diskless-sync-delay", "0"])
+            // It sleeps until a wall-clock time. On a clock that stands still
+            // that time has always passed, and the thread burns a whole core.
+            .args(["--jemalloc-bg-thread", "no"])
             .arg("--dir")
             .arg(self.directory.path())
             .args(self.options.persistence.arguments())
@@ -147,7 +143,7 @@ impl Server {
         loop {
             self.check_alive()?;
             let left = deadline.saturating_duration_since(Instant::now());
-            let last = match ask(self.address, &["PING"], left).await {
+            let last = match ask(self.address(), &["PING"], left).await {
                 Ok(Reply::Status(pong)) if pong == "PONG" => match self.ask_identity().await? {
                     true => return Ok(()),
                     false => "another server answers on this port".to_owned(),
@@ -182,7 +178,7 @@ impl Server {
 
     /// Where the server listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.lease.address()
     }
 
     /// The process id; `None` while the server is killed.
@@ -208,7 +204,7 @@ impl Server {
     /// Sends one command past every proxy, on a connection of its own. An error
     /// reply is a reply.
     pub async fn command<A: AsRef<[u8]>>(&self, argv: &[A]) -> Result<Reply, ServerError> {
-        ask(self.address, argv, self.options.command_patience)
+        ask(self.address(), argv, self.options.command_patience)
             .await
             .map_err(|source| ServerError::Command {
                 server: self.to_string(),
@@ -326,18 +322,8 @@ impl Server {
 
 impl std::fmt::Display for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} at {}", self.options.binary, self.address)
+        write!(f, "{} at {}", self.options.binary, self.address())
     }
-}
-
-/// Takes a loopback port: a socket that is bound and never listens. The server
-/// may bind it as well because both sides allow reuse; the kernel gives it to
-/// nobody who asks for any port.
-fn lease_port() -> io::Result<TcpSocket> {
-    let socket = TcpSocket::new_v4()?;
-    socket.set_reuseaddr(true)?;
-    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
-    Ok(socket)
 }
 
 /// The answer of TIME in whole ms since 1970; -1 if it is none.

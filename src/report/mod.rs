@@ -1,1 +1,140 @@
-//! report
+//! Reports: one result model, [`model::Report`], and its renderings.
+//!
+//! Everything that lockproof publishes is drawn from that one model, so a figure
+//! cannot be one thing in the page and another in the JUnit file. A rendering is
+//! one file here and one line in [`render`]; it is a pure function of the model.
+//! The only file access is [`write_all`].
+
+pub mod baseline;
+pub mod diagram;
+mod html;
+mod junit;
+mod markdown;
+mod matrix;
+pub mod model;
+pub mod terminal;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub use html::html;
+pub use junit::junit;
+pub use markdown::markdown;
+pub use model::Report;
+
+/// Why a report cannot be read, rendered or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The directory or a file in it cannot be written.
+    #[error(
+        "failed to write the report to {}: {source}; free space or choose another directory; what was there is unchanged",
+        path.display()
+    )]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// Some of the files were replaced before this one failed.
+    #[error(
+        "failed to put {} in its place: {source}; the files of this report before it are new, this one and those after it are old: write the report again",
+        path.display()
+    )]
+    Replace {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// A rendering failed: a bug of ours, or a report with impossible content.
+    #[error("failed to render {what}: {message}")]
+    Render { what: &'static str, message: String },
+    /// Not a report.
+    #[error("failed to read the report: line {line}, column {column}: {message}")]
+    Shape {
+        line: usize,
+        column: usize,
+        message: String,
+    },
+    /// Another version's report.
+    #[error(
+        "failed to read the report: its schema is {found}, this version reads {}; make it anew with this version",
+        model::SCHEMA
+    )]
+    Schema { found: String },
+}
+
+/// All renderings as (file name, text), in the order in which they are written.
+pub fn render(report: &Report) -> Result<Vec<(&'static str, String)>, ReportError> {
+    Ok(vec![
+        ("report.json", json(report)?),
+        ("report.md", markdown(report)),
+        ("junit.xml", junit(report)?),
+        ("report.html", html(report)?),
+    ])
+}
+
+/// The report as JSON.
+pub fn json(report: &Report) -> Result<String, ReportError> {
+    let text = serde_json::to_string_pretty(report).map_err(|e| ReportError::Render {
+        what: "report.json",
+        message: e.to_string(),
+    })?;
+    Ok(text + "\n")
+}
+
+/// Reads a report from its JSON text.
+pub fn parse(text: &str) -> Result<Report, ReportError> {
+    let shape = |e: serde_json::Error| ReportError::Shape {
+        line: e.line(),
+        column: e.column(),
+        message: e.to_string(),
+    };
+    let any: serde_json::Value = serde_json::from_str(text).map_err(shape)?;
+    let schema = any.get("schema").and_then(serde_json::Value::as_str);
+    if schema != Some(model::SCHEMA) {
+        let found = schema.unwrap_or("not stated").to_string();
+        return Err(ReportError::Schema { found });
+    }
+    serde_json::from_str(text).map_err(shape)
+}
+
+/// Writes every rendering into `dir`, which is made if need be.
+///
+/// All texts go to temporary files in the directory first, down to the disk;
+/// only when all of them are there are they renamed to their names. So a full
+/// disk leaves the older report as it was. Returns the paths written.
+pub fn write_all(dir: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportError> {
+    let files = render(report)?;
+    let failed = |source| ReportError::Write {
+        path: dir.to_path_buf(),
+        source,
+    };
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    let mut waiting = Vec::new();
+    for (name, text) in files {
+        let mut file = tempfile::Builder::new()
+            .prefix(".report-")
+            .permissions(crate::trace::permissions())
+            .tempfile_in(dir)
+            .map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        file.as_file().sync_all().map_err(failed)?;
+        waiting.push((dir.join(name), file));
+    }
+    // A directory in the place of a file is the one thing that would stop a
+    // rename half-way and can be seen beforehand.
+    for (path, _) in &waiting {
+        if path.is_dir() {
+            let source = std::io::Error::from(std::io::ErrorKind::IsADirectory);
+            let path = path.clone();
+            return Err(ReportError::Write { path, source });
+        }
+    }
+    let mut written = Vec::new();
+    for (path, file) in waiting {
+        file.persist(&path).map_err(|e| ReportError::Replace {
+            path: path.clone(),
+            source: e.error,
+        })?;
+        written.push(path);
+    }
+    Ok(written)
+}

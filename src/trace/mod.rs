@@ -9,11 +9,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::redis::Reply;
 
+mod file;
+mod itf;
+mod story;
+mod validate;
+pub mod words;
+
+pub(crate) use file::permissions;
+pub use file::{MAX_BYTES, TraceError, check_lock, parse, read, to_json, write};
+pub use itf::{itf, write_itf};
+pub(crate) use story::violation;
+pub use story::{Story, story};
+pub use validate::{Inconsistency, validate};
+
 /// The schema name that this version reads and writes.
 pub const SCHEMA: &str = "lockproof.trace/1";
 
 /// The clock, in ms since 1970, at which every trace's tick 0 stands.
 pub const EPOCH_MS: i64 = 1_700_000_000_000;
+
+/// What a lock file reads as the error's message when a connection fails, on
+/// both sides: a text of the operating system would be a difference.
+pub const CONNECTION_FAILED: &str = "connection failed";
+
+/// The name that a client gives itself (`lock.owner`), on both sides.
+pub fn owner_name(client: u8) -> String {
+    format!("client-{}", char::from(b'A'.wrapping_add(client)))
+}
 
 /// One run of a lock, step by step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,6 +155,8 @@ pub enum Event {
         thread: u8,
         timed_out: bool,
     },
+    /// A thread's random draw, `random(n)`, gives this value (from 1).
+    Choose { client: u8, thread: u8, value: u8 },
     /// Consequence of the step before: the client sends a command.
     Send {
         client: u8,

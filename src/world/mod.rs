@@ -1,4 +1,35 @@
 //! The world: clients x nodes x network x time x faults.
+//!
+//! A lock file becomes two small automata, a client's and a server's
+//! ([`closure`], [`minimise`]), which become dense tables ([`tables`]). A
+//! [`World`] puts several of each together with messages in flight, time and
+//! faults; its states are a few machine words ([`layout`]) and its rules are in
+//! [`rules`]. [`concrete`] turns a path through the world back into real
+//! commands, tokens and times, and checks the tables against the live program
+//! on the way.
+//!
+//! What a world allows with every switch off, and what each switch adds, is
+//! told in docs/model.md.
 
+pub mod catalogue;
+pub mod client;
+pub mod closure;
+pub mod concrete;
+pub mod guard;
+mod interner;
+pub mod layout;
+pub mod message;
+pub mod minimise;
+pub mod moves;
+pub mod node;
+pub mod program;
+pub mod rules;
+pub mod symbols;
 mod system;
+pub mod tables;
+pub mod walk;
+#[allow(clippy::module_inception)]
+mod world;
+
 pub use system::*;
+pub use world::*;

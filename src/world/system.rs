@@ -23,6 +23,12 @@ pub trait System: Send + Sync {
     /// Names of the safety properties, in bit order.
     fn properties(&self) -> Vec<String>;
 
+    /// Whether deadlock-freedom asks nothing of this state, for instance because
+    /// no client is left that could acquire.
+    fn excused(&self, _state: &Self::State) -> bool {
+        false
+    }
+
     /// One line for an action, for messages and the Explorer page.
     fn describe(&self, state: &Self::State, action: Action) -> String;
 }

@@ -11,20 +11,21 @@
 //! its client is dead by then. Orders that would break these rules are refused,
 //! because the client would then see what no network shows it.
 //!
-//! The proxy's port stays bound while it refuses connections, so that nobody
+//! The proxy's port stays leased while it refuses connections, so that nobody
 //! else can get it.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::net::{Shutdown, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use super::super::server_port::{PortLease, listen};
 use super::connection::{Birth, Connection, Order, Settings};
 use super::event::{Event, LinkId, ProxyEvent};
 use super::frame::FRAME_BYTES_MAX;
@@ -78,11 +79,10 @@ impl Default for EmbeddedOptions {
 /// One link through this process. Dropping it ends its connections.
 #[derive(Debug)]
 pub struct EmbeddedProxy {
-    address: SocketAddr,
+    lease: PortLease,
     shared: Arc<Shared>,
     doors: mpsc::UnboundedSender<(bool, Answer<()>)>,
     task: JoinHandle<()>,
-    _lease: TcpSocket,
 }
 
 #[derive(Debug)]
@@ -119,8 +119,8 @@ impl EmbeddedProxy {
             what: "listen on a loopback port",
             source,
         };
-        let lease = bind((Ipv4Addr::LOCALHOST, 0).into()).map_err(socket)?;
-        let address = lease.local_addr().map_err(socket)?;
+        let lease = PortLease::take().map_err(socket)?;
+        let address = lease.address();
         let listener = listen(address).map_err(socket)?;
         let registry = Registry {
             birth: Birth {
@@ -140,17 +140,16 @@ impl EmbeddedProxy {
         let (doors, orders) = mpsc::unbounded_channel();
         let task = tokio::spawn(accept(shared.clone(), address, listener, orders));
         Ok(EmbeddedProxy {
-            address,
+            lease,
             shared,
             doors,
             task,
-            _lease: lease,
         })
     }
 
     /// Where clients are to connect to.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.lease.address()
     }
 
     /// The connections that are alive, by number.
@@ -324,7 +323,7 @@ impl EmbeddedProxy {
 
 impl Link for EmbeddedProxy {
     fn address(&self) -> SocketAddr {
-        self.address
+        self.lease.address()
     }
 
     fn apply(&self, action: LinkAction) -> Applied<'_> {
@@ -367,17 +366,6 @@ fn settings(mode: Mode, mut settings: Settings) -> Settings {
     settings.to_server.hold = hold;
     settings.to_client.hold = hold;
     settings
-}
-
-fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = TcpSocket::new_v4()?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    Ok(socket)
-}
-
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    bind(address)?.listen(1024)
 }
 
 fn move_door(door: &mut Option<TcpListener>, refuse: bool, address: SocketAddr) -> io::Result<()> {

@@ -7,7 +7,7 @@
 //! - [`embedded`], the default, lives in this process and knows RESP: on top of
 //!   what every [`Link`] does, it holds, releases and loses single requests and
 //!   single replies. That is what the replay of a trace needs.
-//! - `toxiproxy` drives a real toxiproxy server: an independent implementation
+//! - [`toxiproxy`] drives a real toxiproxy server: an independent implementation
 //!   that knows only TCP. It shows that a finding does not hang on our proxy.
 //!
 //! One conformance test (`tests/proxies.rs`) makes the same claims about both.
@@ -17,10 +17,12 @@
 pub mod embedded;
 pub mod event;
 pub mod frame;
+pub mod toxiproxy;
 
 mod connection;
 mod lane;
 mod stream;
+mod toxiproxy_api;
 mod tracker;
 
 use std::future::Future;
@@ -122,6 +124,9 @@ pub enum ProxyError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Toxiproxy does not do it.
+    #[error(transparent)]
+    Toxiproxy(#[from] toxiproxy::ToxiproxyError),
     /// The proxy's task has ended.
     #[error("the proxy has stopped; was its runtime shut down?")]
     Stopped,

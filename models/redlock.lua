@@ -1,0 +1,46 @@
+-- The same key and token on N independent servers, one after the other; a
+-- majority decides (document 003, the five steps of Redlock).
+
+local function unlock_all(lock)
+  local released = 0
+  for _, node in ipairs(lock.nodes) do
+    local server = on(node, { timeout = lock.params.node_timeout })
+    if server.script("release_if_owner", { lock.key }, { lock.token }) == 1 then
+      released = released + 1
+    end
+  end
+  return released
+end
+
+return {
+  name = "redlock",
+  description = "a majority of N independent servers; validity = ttl - elapsed - drift",
+  nodes = 3,
+  scripts = { "release_if_owner" },
+  params = {
+    node_timeout = 50, -- ms; the document says 5 to 50 for a lease of 10 s
+    drift_factor = 0, -- share of the lease that clocks may drift; the document has none
+  },
+
+  acquire = function(lock)
+    local started = now()
+    local votes = 0
+    for _, node in ipairs(lock.nodes) do
+      local server = on(node, { timeout = lock.params.node_timeout })
+      if server.redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then
+        votes = votes + 1
+      end
+    end
+    local validity = lock.ttl - (now() - started) - lock.ttl * lock.params.drift_factor
+    if votes > #lock.nodes / 2 and validity > 0 then
+      return held { validity = validity }
+    end
+    unlock_all(lock)
+    if votes > #lock.nodes / 2 then return failed("the lease ran out meanwhile") end
+    return busy()
+  end,
+
+  release = function(lock)
+    return unlock_all(lock) > #lock.nodes / 2
+  end,
+}

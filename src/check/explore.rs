@@ -1,0 +1,338 @@
+//! The exhaustive search: every reachable state of a [`System`], level by level.
+//!
+//! One breadth-first search serves one thread and all cores alike. It was chosen
+//! over the checkers of stateright (which stand beside it in
+//! [`super::stateright`]) for three things: its traces are shortest and the same
+//! for any number of workers; it needs a fifth of the memory; and it keeps the
+//! whole state set afterwards, so that "from every reachable state some client
+//! can acquire again" can be decided on it.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `table` | the set of states that a worker owns |
+//! | `engine` | a worker: expands its states, sorts out duplicates |
+//! | `dataflow` | timely: carries states to their owners, keeps levels in step |
+//! | `ledger` | counts, limits, the reason to stop |
+//! | `trace` | shortest paths, found backwards afterwards |
+//! | `sweep` | deadlock-freedom, afterwards |
+//!
+//! What is deterministic: everything in an [`Exploration`] that was not stopped
+//! by `should_stop` (or a panic). A violation counts at the level of its
+//! transition's target, also when that state was known before; among the first
+//! level's violations the least source, then the least action is taken.
+
+mod dataflow;
+mod engine;
+mod ledger;
+mod sweep;
+mod table;
+mod trace;
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use engine::{Engine, Found, Searched};
+use ledger::{Ledger, Totals};
+use sweep::Swept;
+
+use crate::world::{Action, System};
+
+/// Asks whether to give up; called about once a millisecond by each worker. It
+/// comes from outside because nothing here reads a clock.
+pub type ShouldStop = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// When a search may end before it has seen everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Goal {
+    /// Search everything, whatever is found.
+    #[default]
+    Exhaust,
+    /// End after the first level that violates some property.
+    AnyViolation,
+    /// End after the level by which every property was violated.
+    AllViolations,
+}
+
+/// How to search.
+#[derive(Clone)]
+pub struct ExploreOptions {
+    /// Threads; 0 means one for each core.
+    pub workers: usize,
+    /// Keep at most this many states. The level in which they do not fit is
+    /// dropped and the level before it still searched for violations, so that
+    /// the answer does not depend on `workers`.
+    pub states_max: Option<u64>,
+    /// When to end early.
+    pub goal: Goal,
+    /// Decide deadlock-freedom as well.
+    pub deadlock: bool,
+    /// Asks whether to give up.
+    pub should_stop: ShouldStop,
+}
+
+impl Default for ExploreOptions {
+    fn default() -> Self {
+        ExploreOptions {
+            workers: 0,
+            states_max: None,
+            goal: Goal::Exhaust,
+            deadlock: false,
+            should_stop: Arc::new(|| false),
+        }
+    }
+}
+
+/// How far a search has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Distinct states so far.
+    pub states: u64,
+    /// Transitions so far.
+    pub transitions: u64,
+    /// The level that is being expanded.
+    pub depth: u32,
+    /// The number of states of that level.
+    pub frontier: u64,
+}
+
+/// Why a search did not see everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// More states than this limit are reachable.
+    StateLimit(u64),
+    /// `should_stop` said so.
+    Stopped,
+    /// [`ExploreOptions::goal`] was reached.
+    GoalReached,
+    /// The system could not represent some states (its bit set of reasons).
+    Overflow(u8),
+    /// A worker owns more states than it can number.
+    TableFull,
+    /// The system panicked.
+    Panicked(String),
+    /// The threads could not be run.
+    Engine(String),
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StopReason::StateLimit(limit) => write!(
+                f,
+                "more than {limit} states; raise the limit or shrink the model"
+            ),
+            StopReason::Stopped => write!(
+                f,
+                "stopped before the end; allow more time or shrink the model"
+            ),
+            StopReason::GoalReached => {
+                write!(f, "ended early, having found the violations asked for")
+            }
+            StopReason::Overflow(reasons) => {
+                write!(
+                    f,
+                    "the model ran over its representation (reasons {reasons:#b}); raise its bounds"
+                )
+            }
+            StopReason::TableFull => write!(
+                f,
+                "a worker holds 2^31 states; use more workers or shrink the model"
+            ),
+            StopReason::Panicked(text) => {
+                write!(f, "the model panicked (please report this): {text}")
+            }
+            StopReason::Engine(text) => write!(f, "the search could not run its threads: {text}"),
+        }
+    }
+}
+
+/// A run of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path<S> {
+    /// Where it begins.
+    pub initial: S,
+    /// What happens, and the state after it.
+    pub steps: Vec<(Action, S)>,
+}
+
+impl<S> Path<S> {
+    /// The state at the end.
+    pub fn last(&self) -> &S {
+        self.steps.last().map_or(&self.initial, |(_, state)| state)
+    }
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exploration<S> {
+    /// Distinct states.
+    pub states: u64,
+    /// Transitions, those to known states included; transitions that overflow
+    /// are not counted, since they lead nowhere.
+    pub transitions: u64,
+    /// The length of the longest shortest path from an initial state.
+    pub depth: u32,
+    /// All that was asked was answered about all reachable states. Without
+    /// this, `None` below means unknown.
+    pub complete: bool,
+    /// Why not, if not complete.
+    pub stop_reason: Option<StopReason>,
+    /// The reasons for which transitions overflowed; 0 if none did.
+    pub overflow: u8,
+    /// For each property a shortest path whose last transition violates it.
+    pub violations: Vec<Option<Path<S>>>,
+    /// A shortest path to a state from which no client can acquire any more
+    /// without a fault's help, if [`ExploreOptions::deadlock`] asked for it.
+    pub deadlock: Option<Path<S>>,
+}
+
+/// Searches `system`, and reports `progress` once a level and at least once a
+/// million states. Never panics: a panic of the system becomes a
+/// [`StopReason`].
+pub fn explore<Y: System + 'static>(
+    system: Arc<Y>,
+    options: ExploreOptions,
+    progress: impl Fn(Progress) + Send + Sync + 'static,
+) -> Exploration<Y::State> {
+    let search = guarded(|| Search::run(&system, &options, Box::new(progress)));
+    let search = match search
+        .map_err(StopReason::Panicked)
+        .and_then(|search| search)
+    {
+        Ok(search) => search,
+        Err(reason) => return Exploration::nothing(reason),
+    };
+    search.conclude(&*system, &options)
+}
+
+/// A search that has ended, before its states are asked for paths.
+struct Search<S> {
+    totals: Totals,
+    searched: Vec<Searched<S>>,
+    properties: usize,
+}
+
+impl<S: Copy + Ord + std::hash::Hash> Search<S> {
+    fn run<Y: System<State = S> + 'static>(
+        system: &Arc<Y>,
+        options: &ExploreOptions,
+        progress: Box<dyn Fn(Progress) + Send + Sync>,
+    ) -> Result<Self, StopReason> {
+        let properties = system.properties().len();
+        let all = (0..properties.min(32)).fold(0, |all, property| all | 1 << property);
+        let ledger = Arc::new(Ledger::new(options.states_max, options.goal, all, progress));
+        let initial = system.initial();
+        let workers = match options.workers {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            workers => workers,
+        };
+        let engine = |index| {
+            Engine::new(
+                Arc::clone(system),
+                Arc::clone(&ledger),
+                (index, workers),
+                &initial,
+            )
+        };
+        let engines = (0..workers).map(engine).collect();
+        let should_stop = Arc::clone(&options.should_stop);
+        let searched =
+            dataflow::run(engines, Arc::clone(&ledger), should_stop).map_err(StopReason::Engine)?;
+        Ok(Search {
+            totals: ledger.totals(),
+            searched,
+            properties,
+        })
+    }
+
+    /// Adds paths, and the answer on deadlock-freedom.
+    fn conclude<Y: System<State = S>>(
+        self,
+        system: &Y,
+        options: &ExploreOptions,
+    ) -> Exploration<S> {
+        let mut stop = self.totals.stop.clone();
+        let mut stuck = None;
+        if options.deadlock && stop.is_none() {
+            match guarded(|| sweep::sweep(system, &self.searched, &options.should_stop))
+                .and_then(|swept| swept)
+            {
+                Ok(Swept::Free) => {}
+                Ok(Swept::Stuck(level, state)) => stuck = Some((level, state)),
+                Ok(Swept::Stopped) => stop = Some(StopReason::Stopped),
+                Err(text) => stop = Some(StopReason::Panicked(text)),
+            }
+        }
+        let found: Vec<_> = (0..self.properties)
+            .map(|property| self.least(property))
+            .collect();
+        let ends = found
+            .iter()
+            .flatten()
+            .map(|found| (found.depth, found.from));
+        let targets: Vec<_> = ends.chain(stuck).collect();
+        let paths = trace::paths(system, &self.searched, &targets).unwrap_or_else(|text| {
+            stop = Some(StopReason::Panicked(text));
+            Vec::new()
+        });
+        let mut paths = paths.into_iter();
+        let violations = found
+            .iter()
+            .map(|found| found.and_then(|found| Some(found.end(paths.next()?))))
+            .collect();
+        Exploration {
+            states: self.totals.states,
+            transitions: self.totals.transitions,
+            depth: self.totals.depth,
+            complete: stop.is_none(),
+            stop_reason: stop,
+            overflow: self.totals.overflow,
+            violations,
+            deadlock: stuck.and_then(|_| paths.next()),
+        }
+    }
+
+    /// The least of what the workers found against a property.
+    fn least(&self, property: usize) -> Option<Found<S>> {
+        self.searched
+            .iter()
+            .filter_map(|searched| searched.found.get(property).copied().flatten())
+            .min()
+    }
+}
+
+impl<S> Found<S> {
+    /// The path to the source with the violating transition at its end.
+    fn end(self, mut path: Path<S>) -> Path<S> {
+        path.steps.push((self.action, self.to));
+        path
+    }
+}
+
+impl<S> Exploration<S> {
+    fn nothing(reason: StopReason) -> Self {
+        Exploration {
+            states: 0,
+            transitions: 0,
+            depth: 0,
+            complete: false,
+            stop_reason: Some(reason),
+            overflow: 0,
+            violations: Vec::new(),
+            deadlock: None,
+        }
+    }
+}
+
+/// Runs code of the system's; its panic becomes an error.
+pub(super) fn guarded<T>(task: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(task)).map_err(|panic| panic_text(&*panic))
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "it gave no message".to_owned())
+}

@@ -1,0 +1,171 @@
+//! `lockproof check`: the verdicts of one lock.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::ValueEnum;
+
+use crate::check::{CheckReport, CheckResult, Checker, ExploreOptions, Verdict};
+use crate::report::terminal;
+use crate::trace::{self, Story, Trace};
+use crate::world::catalogue::Property;
+
+use super::plan::{self, LockArgs};
+use super::screen::{self, Screen};
+use super::{Ended, Exit, Failure};
+
+/// How to print results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Without --assume or --all, each fault switch is tried alone, and none.\n\nExamples:\n  lockproof check redlock --nodes 5 --assume node-restart-none\n  lockproof check my-lock.lua --property mutual-exclusion-validity --format json"
+)]
+pub struct Args {
+    #[command(flatten)]
+    lock: LockArgs,
+    /// Answer for this property only (repeatable)
+    #[arg(long, value_delimiter = ',')]
+    property: Vec<String>,
+    /// Give up beyond this many states in one exploration
+    #[arg(long, default_value_t = 50_000_000)]
+    max_states: u64,
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+    /// Threads [default: one for each core]
+    #[arg(long, default_value_t = 0)]
+    workers: usize,
+    /// Text for people, or one JSON object and nothing else
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write the traces of violations into this folder
+    #[arg(long, value_name = "DIR", default_value = "traces")]
+    traces: PathBuf,
+    /// Write traces in the ITF format as well
+    #[arg(long)]
+    itf: bool,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Ended {
+    screen::catch_interrupts()?;
+    let plan = args.lock.plan()?;
+    let properties = plan::properties(&args.property)?;
+    let timeout = match args.timeout {
+        Some(seconds) => Some(seconds_of(seconds)?),
+        None => None,
+    };
+    let explore = ExploreOptions {
+        workers: args.workers,
+        states_max: Some(args.max_states),
+        should_stop: screen::stop_after(timeout),
+        ..ExploreOptions::default()
+    };
+    let screen = Screen::new(args.format == Format::Json);
+    let options = plan.options(properties, explore);
+    let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
+    let report = checker.check(&plan.sets, &screen).map_err(failure)?;
+    screen.clear();
+    match args.format {
+        Format::Json => print_json(&report)?,
+        Format::Text => print_text(&report, &args)?,
+    }
+    Ok(exit_of(&report.results))
+}
+
+fn seconds_of(seconds: f64) -> Result<Duration, Failure> {
+    Duration::try_from_secs_f64(seconds)
+        .context("--timeout must be a number of seconds, 0 or more")
+        .map_err(Failure::usage)
+}
+
+/// A check's error: what the user's file or sizes caused is a usage error.
+pub fn failure(error: crate::check::CheckError) -> Failure {
+    use crate::check::CheckError;
+    match error {
+        CheckError::Concrete(_) | CheckError::Engine(_) => Failure::internal(error),
+        _ => Failure::usage(error),
+    }
+}
+
+/// Worst wins: a violation, then the unknown.
+pub fn exit_of(results: &[CheckResult]) -> Exit {
+    match results.iter().map(|result| result.verdict).max() {
+        Some(Verdict::Violated) => Exit::Violation,
+        Some(Verdict::Unknown) => Exit::Unknown,
+        Some(Verdict::Holds) => Exit::Fine,
+        None => Exit::Nothing,
+    }
+}
+
+fn print_json(report: &CheckReport) -> Result<(), Failure> {
+    let text = serde_json::to_string(report).map_err(Failure::internal)?;
+    anstream::println!("{text}");
+    Ok(())
+}
+
+fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
+    anstream::println!("{}", terminal::check_table_within(report, screen::width()));
+    let mut first = None;
+    for trace in report
+        .results
+        .iter()
+        .filter_map(|result| result.trace.as_ref())
+    {
+        let path = write_trace(&args.traces, trace, args.itf)?;
+        first.get_or_insert((trace, path));
+    }
+    if let Some((trace, path)) = first {
+        let replay = format!("lockproof replay {}", path.display());
+        let meaning = trace.property.as_deref().and_then(Property::parse);
+        let options = Story {
+            colour: true,
+            meaning: meaning.map(|property| property.info().meaning),
+            replay: Some(&replay),
+            ..Story::default()
+        };
+        anstream::println!("{}", trace::story(trace, &options));
+        anstream::println!("Every trace is in {}.", args.traces.display());
+    }
+    Ok(())
+}
+
+/// Writes a trace under a name that says what it violates and when.
+pub fn write_trace(folder: &Path, trace: &Trace, itf: bool) -> Result<PathBuf, Failure> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("failed to create the folder {}", folder.display()))
+        .map_err(Failure::internal)?;
+    let path = folder.join(format!("{}.json", trace_name(trace)));
+    trace::write(&path, trace).map_err(Failure::internal)?;
+    if itf {
+        let path = path.with_extension("itf.json");
+        trace::write_itf(&path, trace).map_err(Failure::internal)?;
+    }
+    Ok(path)
+}
+
+/// `token.mutual-exclusion-belief.client-pause`, or `.walk-7` for a walk.
+pub fn trace_name(trace: &Trace) -> String {
+    let what = match (&trace.property, trace.seed) {
+        (Some(property), _) => property.clone(),
+        (None, Some(seed)) => format!("walk-{seed}"),
+        (None, None) => "run".into(),
+    };
+    let set: Vec<&str> = trace
+        .assumptions
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    let set = if set.is_empty() {
+        "none".into()
+    } else {
+        set.join("+")
+    };
+    format!("{}.{what}.{set}", trace.lock.name)
+}

@@ -1,0 +1,70 @@
+//! `lockproof explore`: a lock's model on stateright's Explorer page.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+
+use crate::check::stateright::serve_explorer;
+use crate::check::{Checker, ExploreOptions, Path};
+use crate::report::diagram;
+use crate::world::layout::State;
+use crate::world::{Plan, World, catalogue::Switch};
+
+use super::check::failure;
+use super::plan::{LockArgs, LockPlan};
+use super::{Ended, Failure};
+
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Explores one assumption set: that of --assume or --all, or no faults at all."
+)]
+pub struct Args {
+    #[command(flatten)]
+    lock: LockArgs,
+    /// Where the page is served, on loopback
+    #[arg(long, default_value = "127.0.0.1:3000")]
+    address: SocketAddr,
+}
+
+/// Runs the subcommand; it serves until it is interrupted.
+pub fn run(args: Args) -> Ended {
+    let plan = args.lock.plan()?;
+    let set = plan.sets[0].clone();
+    let options = plan.options(Vec::new(), ExploreOptions::default());
+    let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
+    let world = checker.plan(&set).map_err(failure)?;
+    anstream::eprintln!("the Explorer page: http://{}", args.address);
+    match world.words() {
+        0..=2 => serve::<2>(world, plan, set, args.address),
+        3 => serve::<3>(world, plan, set, args.address),
+        _ => serve::<4>(world, plan, set, args.address),
+    }
+}
+
+fn serve<const W: usize>(
+    world: Plan,
+    plan: LockPlan,
+    set: Vec<Switch>,
+    address: SocketAddr,
+) -> Ended {
+    let world: Arc<World<W>> = Arc::new(world.build().map_err(Failure::usage)?);
+    let drawn = Arc::clone(&world);
+    // The drawing needs a live program, which is not shared between threads;
+    // each picture starts its own.
+    let svg = move |path: &Path<State<W>>| {
+        let options = plan.options(Vec::new(), ExploreOptions::default());
+        let trace = Checker::new(&plan.file, options)
+            .and_then(|checker| checker.concretise(&drawn, &set, &path.steps, None, None));
+        match trace {
+            Ok(trace) => diagram::svg(&trace),
+            Err(error) => format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\"><text y=\"20\">{error}</text></svg>"
+            ),
+        }
+    };
+    match serve_explorer(world, address, Box::new(svg)) {
+        Ok(never) => match never {},
+        Err(error) => Err(Failure::usage(anyhow!(error))),
+    }
+}

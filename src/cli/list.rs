@@ -1,0 +1,84 @@
+//! `lockproof list`: what can be checked.
+
+use clap::ValueEnum;
+use comfy_table::Table;
+use comfy_table::presets;
+
+use crate::lock::{LockFile, builtin_names};
+use crate::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
+
+use super::{Ended, Exit, Failure};
+
+/// What to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    Locks,
+    Properties,
+    Assumptions,
+}
+
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Only these
+    #[arg(value_enum)]
+    what: Option<What>,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Ended {
+    let wants = |what| args.what.is_none_or(|asked| asked == what);
+    if wants(What::Locks) {
+        section("Locks", locks()?);
+    }
+    if wants(What::Properties) {
+        section("Properties", properties());
+    }
+    if wants(What::Assumptions) {
+        section(
+            "Assumptions (fault switches; a budget says how often, a size how long)",
+            faults(),
+        );
+    }
+    Ok(Exit::Fine)
+}
+
+fn section(title: &str, rows: Vec<[String; 2]>) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    for row in rows {
+        table.add_row(row);
+    }
+    anstream::println!("{title}\n{table}\n");
+}
+
+fn locks() -> Result<Vec<[String; 2]>, Failure> {
+    builtin_names()
+        .into_iter()
+        .map(|name| {
+            let file = LockFile::builtin(name).map_err(Failure::internal)?;
+            Ok([name.to_owned(), file.description])
+        })
+        .collect()
+}
+
+fn properties() -> Vec<[String; 2]> {
+    PROPERTIES
+        .iter()
+        .map(|info| [info.id.to_owned(), info.meaning.to_owned()])
+        .collect()
+}
+
+fn faults() -> Vec<[String; 2]> {
+    FAULTS
+        .iter()
+        .map(|info| {
+            let size = match (info.unit, info.size_ttl) {
+                (SizeUnit::None, _) => String::new(),
+                (SizeUnit::Ticks, 0) => format!(", size {}", info.size),
+                (SizeUnit::Ticks, _) => format!(", size TTL + {}", info.size),
+            };
+            let defaults = format!("(budget {}{size})", info.budget);
+            [info.id.to_owned(), format!("{} {defaults}", info.meaning)]
+        })
+        .collect()
+}

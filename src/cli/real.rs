@@ -1,0 +1,77 @@
+//! What the real side needs from this machine: servers, clock library, proxies.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+
+use crate::replay::binaries::{self, Binary};
+use crate::replay::clock;
+use crate::replay::gate::{GateOptions, ProxyKind};
+use crate::replay::proxy::toxiproxy;
+
+use super::Failure;
+
+/// What stands between clients and servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Proxy {
+    /// lockproof's own proxy alone
+    Embedded,
+    /// A real toxiproxy-server behind it
+    Toxiproxy,
+}
+
+/// Options of every subcommand that replays.
+#[derive(clap::Args, Debug, Clone)]
+pub struct RealArgs {
+    /// The server program [default: the first that `lockproof doctor` shows]
+    #[arg(long, value_name = "PROGRAM")]
+    server: Option<PathBuf>,
+    /// What stands between clients and servers
+    #[arg(long, value_enum, default_value_t = Proxy::Embedded)]
+    proxy: Proxy,
+}
+
+/// The real side, found and ready to start.
+pub struct Real {
+    pub server: Binary,
+    pub runtime: tokio::runtime::Runtime,
+    pub gate: GateOptions,
+    /// For the report: `embedded` or `toxiproxy`.
+    pub proxy: &'static str,
+}
+
+impl RealArgs {
+    /// Finds everything that a replay needs.
+    pub fn find(&self) -> Result<Real, Failure> {
+        let server = match &self.server {
+            Some(path) => binaries::inspect(path).map_err(Failure::usage)?,
+            None => binaries::find_default(&binaries::server_directories())
+                .context("run scripts/setup.sh, or see `lockproof doctor`")
+                .map_err(Failure::internal)?,
+        };
+        let shim = clock::find_shim(&clock::shim_directories())
+            .context("the clock library is built with the workspace: `cargo build --workspace`")
+            .map_err(Failure::internal)?;
+        let program = std::env::current_exe().map_err(Failure::internal)?;
+        let mut options = GateOptions::new(program, server.clone(), shim);
+        let mut proxy = "embedded";
+        if self.proxy == Proxy::Toxiproxy {
+            proxy = "toxiproxy";
+            let program = toxiproxy::find_program(&binaries::tool_directories())
+                .context("run scripts/setup.sh where there is a Go toolchain")
+                .map_err(Failure::internal)?;
+            options.proxy = ProxyKind::Toxiproxy { program };
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::internal(anyhow!("failed to start tokio: {error}")))?;
+        Ok(Real {
+            server,
+            runtime,
+            gate: options,
+            proxy,
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! `lockproof replay`: a trace on real servers, step by step.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use crate::replay::gate::{GatePool, ReplayReport, ReplayVerdict};
+use crate::trace;
+
+use super::check::Format;
+use super::plan;
+use super::real::RealArgs;
+use super::{Ended, Exit, Failure};
+
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 reproduced every time, 1 diverged, 2 not replayable, 64 a bad trace, 70 the harness broke."
+)]
+pub struct Args {
+    /// The trace, as `check` writes it
+    trace: PathBuf,
+    /// The lock file [default: the one that the trace names]
+    #[arg(long)]
+    lock: Option<String>,
+    /// How often
+    #[arg(long, default_value_t = 1)]
+    runs: u32,
+    /// Write what really happened, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+    /// Text for people, or one JSON object a run
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    real: RealArgs,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Ended {
+    let trace = trace::read(&args.trace).map_err(Failure::usage)?;
+    let name = args.lock.clone().unwrap_or_else(|| trace.lock.path.clone());
+    let file = plan::load(&name)?;
+    trace::check_lock(&trace, &file.sha256).map_err(Failure::usage)?;
+    let real = args.real.find()?;
+    let mut pool = GatePool::new(real.gate);
+    let mut worst = Exit::Nothing;
+    for run in 1..=args.runs {
+        let report = real.runtime.block_on(pool.replay(&trace, &file.path));
+        if let Some(path) = &args.history {
+            write_history(&report, path)?;
+        }
+        match args.format {
+            Format::Json => print_json(&report)?,
+            Format::Text => print_text(&report, run, args.runs, trace.steps.len()),
+        }
+        let exit = exit_of(&report.verdict);
+        worst = if worst == Exit::Nothing {
+            exit
+        } else {
+            worst.max(exit)
+        };
+    }
+    Ok(worst)
+}
+
+fn exit_of(verdict: &ReplayVerdict) -> Exit {
+    match verdict {
+        ReplayVerdict::Reproduced => Exit::Fine,
+        ReplayVerdict::Diverged { .. } => Exit::Violation,
+        ReplayVerdict::NotReplayable { .. } => Exit::Unknown,
+        ReplayVerdict::Failed { .. } => Exit::Internal,
+    }
+}
+
+fn print_json(report: &ReplayReport) -> Result<(), Failure> {
+    let text = serde_json::to_string(report).map_err(Failure::internal)?;
+    anstream::println!("{text}");
+    Ok(())
+}
+
+fn print_text(report: &ReplayReport, run: u32, runs: u32, steps: usize) {
+    let count = if runs > 1 {
+        format!("run {run} of {runs}: ")
+    } else {
+        String::new()
+    };
+    anstream::println!(
+        "{count}{} ({} of {steps} steps, {:.0} ms after {:.0} ms of setting up)",
+        report.verdict,
+        report.steps_done,
+        report.steps_ms,
+        report.setup_ms
+    );
+    if let Some(confirmation) = report.confirmation.as_ref().filter(|_| run == 1) {
+        for sentence in &confirmation.evidence {
+            anstream::println!("  {sentence}");
+        }
+    }
+}
+
+fn write_history(report: &ReplayReport, path: &std::path::Path) -> Result<(), Failure> {
+    let write = || -> std::io::Result<()> {
+        let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+        report.write_history(&mut file)
+    };
+    write()
+        .with_context(|| format!("failed to write the history to {}", path.display()))
+        .map_err(Failure::internal)
+}

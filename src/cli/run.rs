@@ -1,0 +1,201 @@
+//! `lockproof run`: the main job. Check, replay, report, compare.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::campaign::config::{self, Config};
+use crate::campaign::{Campaign, CampaignError, Stage};
+use crate::check::{ExploreOptions, Observer, Progress};
+use crate::lock::LockFile;
+use crate::report::baseline::Baseline;
+use crate::report::model::{Environment, Replay, Report, SCHEMA, Server};
+use crate::report::{self, terminal};
+use crate::trace::{self, Assumption};
+
+use super::real::RealArgs;
+use super::screen::{self, Screen};
+use super::{Ended, Exit, Failure, plan};
+
+/// The baseline that CI compares with.
+const BASELINE: &str = "reports/baseline.toml";
+
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Without a file it runs the built-in matrix: six locks under single faults.\n\nExamples:\n  lockproof run\n  lockproof run --baseline\n  lockproof run my-matrix.toml --out my-report"
+)]
+pub struct Args {
+    /// What to cover
+    file: Option<PathBuf>,
+    /// Where the report goes
+    #[arg(long, value_name = "DIR", default_value = "reports/latest")]
+    out: PathBuf,
+    /// Compare with a baseline and fail on any difference [default: reports/baseline.toml]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = BASELINE)]
+    baseline: Option<PathBuf>,
+    /// Write the verdicts as a new baseline
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = BASELINE, conflicts_with = "baseline")]
+    write_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    real: RealArgs,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Ended {
+    screen::catch_interrupts()?;
+    let text = match &args.file {
+        Some(path) => read(path)?,
+        None => config::DEFAULT.to_owned(),
+    };
+    let config = Config::parse(&text).map_err(Failure::usage)?;
+    let baseline = match &args.baseline {
+        Some(path) => Some(Baseline::parse(&read(path)?).map_err(Failure::usage)?),
+        None => None,
+    };
+    let real = args.real.find()?;
+    let heading = heading(&args, &config, &text, &real);
+    let stage = Terminal {
+        screen: Screen::new(false),
+        out: args.out.clone(),
+    };
+    let explore = ExploreOptions {
+        should_stop: screen::stop_after(None),
+        ..Default::default()
+    };
+    let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
+    let mut report = campaign.run().map_err(failure)?;
+    stage.screen.clear();
+    if let Some(baseline) = &baseline {
+        baseline.apply(&mut report);
+    }
+    publish(&args.out, &report)?;
+    conclude(&args, &report, baseline.as_ref())
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .with_context(|| format!("failed to read {}", path.display()))
+        .map_err(Failure::usage)
+}
+
+fn heading(args: &Args, config: &Config, text: &str, real: &super::real::Real) -> Report {
+    let file = args
+        .file
+        .as_ref()
+        .map(|path| format!(" {}", path.display()))
+        .unwrap_or_default();
+    Report {
+        schema: SCHEMA.into(),
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        environment: Environment {
+            servers: vec![Server {
+                name: real.server.name.clone(),
+                version: real.server.version.to_string(),
+            }],
+            proxy: Some(real.proxy.into()),
+        },
+        seed: config.seed,
+        command: format!("lockproof run{file}"),
+        config: text.to_owned(),
+        properties: Default::default(),
+        assumptions: Default::default(),
+        locks: Vec::new(),
+        cells: Vec::new(),
+        counterexamples: Vec::new(),
+    }
+}
+
+/// The report and every counterexample, each a file of its own.
+fn publish(out: &Path, report: &Report) -> Result<(), Failure> {
+    let folder = out.join("traces");
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("failed to create {}", folder.display()))
+        .map_err(Failure::internal)?;
+    for counterexample in &report.counterexamples {
+        let path = folder.join(format!("{}.json", counterexample.id));
+        trace::write(&path, &counterexample.trace).map_err(Failure::internal)?;
+    }
+    report::write_all(out, report).map_err(Failure::internal)?;
+    Ok(())
+}
+
+fn conclude(args: &Args, report: &Report, baseline: Option<&Baseline>) -> Ended {
+    anstream::println!("{}", terminal::matrix_within(report, screen::width()));
+    anstream::println!("The report: {}", args.out.join("report.html").display());
+    if let Some(path) = &args.write_baseline {
+        std::fs::write(path, Baseline::of(report).render())
+            .with_context(|| format!("failed to write {}", path.display()))
+            .map_err(Failure::internal)?;
+        anstream::println!("The baseline: {}", path.display());
+    }
+    if report.cells.is_empty() {
+        return Ok(Exit::Nothing);
+    }
+    if report.totals().contradicted > 0 || diverged(report) {
+        anstream::eprintln!("the real side contradicts the model: see the report");
+        return Ok(Exit::Violation);
+    }
+    let differences = baseline
+        .map(|baseline| baseline.compare(report))
+        .unwrap_or_default();
+    for difference in &differences {
+        anstream::eprintln!("not as in the baseline: {difference}");
+    }
+    Ok(if differences.is_empty() {
+        Exit::Fine
+    } else {
+        Exit::Violation
+    })
+}
+
+/// Some walk or replay went another way than the model says.
+fn diverged(report: &Report) -> bool {
+    report
+        .counterexamples
+        .iter()
+        .any(|one| matches!(one.replay, Some(Replay::Diverged { .. })))
+}
+
+fn failure(error: CampaignError) -> Failure {
+    match error {
+        CampaignError::Check(error) => super::check::failure(error),
+        CampaignError::Config(_) | CampaignError::Load(_) => Failure::usage(error),
+        CampaignError::Harness { .. } => Failure::internal(error),
+    }
+}
+
+/// The terminal as a run's stage.
+struct Terminal {
+    screen: Screen,
+    out: PathBuf,
+}
+
+impl Observer for Terminal {
+    fn seconds(&self) -> f64 {
+        self.screen.seconds()
+    }
+
+    fn begins(&self, _assumptions: &[Assumption]) {}
+
+    fn progress(&self) -> Box<dyn Fn(Progress) + Send + Sync> {
+        self.screen.progress()
+    }
+}
+
+impl Stage for Terminal {
+    fn load(&self, name: &str) -> Result<LockFile, CampaignError> {
+        plan::load(name).map_err(|failure| CampaignError::Load(failure.to_string()))
+    }
+
+    fn say(&self, text: &str) {
+        self.screen.say(text);
+    }
+
+    fn trace_path(&self, id: &str) -> String {
+        self.out
+            .join("traces")
+            .join(format!("{id}.json"))
+            .display()
+            .to_string()
+    }
+}

@@ -1,0 +1,124 @@
+//! Progress on standard error, Ctrl-C, and the clock that lower layers are lent.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::check::{Observer, Progress, ShouldStop};
+use crate::trace::Assumption;
+
+use super::Failure;
+
+/// Set by Ctrl-C and SIGTERM.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From here on Ctrl-C asks the running search to stop; what it has found so
+/// far is still told. A second Ctrl-C ends the process.
+pub fn catch_interrupts() -> Result<(), Failure> {
+    ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(Failure::internal)
+}
+
+/// True after Ctrl-C.
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}
+
+/// Stops at Ctrl-C, or when the time is over.
+pub fn stop_after(timeout: Option<Duration>) -> ShouldStop {
+    let end = timeout.map(|timeout| Instant::now() + timeout);
+    Arc::new(move || interrupted() || end.is_some_and(|end| Instant::now() >= end))
+}
+
+/// Shows progress on standard error: a live line on a terminal, nothing else
+/// elsewhere, so that a log stays readable.
+pub struct Screen {
+    start: Instant,
+    bar: ProgressBar,
+    plain: bool,
+}
+
+impl Screen {
+    /// `quiet` shows nothing at all.
+    pub fn new(quiet: bool) -> Screen {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if quiet || !terminal {
+            ProgressBar::hidden()
+        } else {
+            let bar = ProgressBar::new_spinner();
+            // The template is a constant without placeholders of our own.
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix:.bold} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar
+        };
+        Screen {
+            start: Instant::now(),
+            bar,
+            plain: !quiet && !terminal,
+        }
+    }
+
+    /// Says what is being done now.
+    pub fn say(&self, text: &str) {
+        self.bar.set_prefix(text.to_owned());
+        self.bar.set_message("");
+        if self.plain {
+            anstream::eprintln!("{text}");
+        }
+    }
+
+    /// Takes the live line away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Observer for Screen {
+    fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    fn begins(&self, assumptions: &[Assumption]) {
+        self.say(&format!("exploring: {}", set_name(assumptions)));
+    }
+
+    fn progress(&self) -> Box<dyn Fn(Progress) + Send + Sync> {
+        let bar = self.bar.clone();
+        let start = Instant::now();
+        Box::new(move |progress| {
+            let seconds = start.elapsed().as_secs_f64().max(0.001);
+            bar.set_message(format!(
+                "{} states, {}/s, depth {}, frontier {}",
+                indicatif::HumanCount(progress.states),
+                indicatif::HumanCount((progress.states as f64 / seconds) as u64),
+                progress.depth,
+                indicatif::HumanCount(progress.frontier),
+            ));
+        })
+    }
+}
+
+/// Columns of the terminal; where there is none, what a log viewer shows.
+pub fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { 120 } else { columns.max(60) }
+}
+
+/// An assumption set in one word or more: `no faults`, `loss + client-crash`.
+pub fn set_name(assumptions: &[Assumption]) -> String {
+    if assumptions.is_empty() {
+        return "no faults".into();
+    }
+    let names: Vec<&str> = assumptions.iter().map(|one| one.name.as_str()).collect();
+    names.join(" + ")
+}

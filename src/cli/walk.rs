@@ -1,0 +1,77 @@
+//! `lockproof walk`: is the model faithful? Random walks on real servers.
+
+use std::path::PathBuf;
+
+use crate::check::{Checker, ExploreOptions};
+use crate::replay::gate::{GatePool, ReplayVerdict};
+
+use super::check::{failure, write_trace};
+use super::plan::LockArgs;
+use super::real::RealArgs;
+use super::screen::{self, Screen};
+use super::{Ended, Exit, Failure};
+
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    lock: LockArgs,
+    /// Walks for each assumption set
+    #[arg(long, default_value_t = 50)]
+    walks: u32,
+    /// Moves of each walk
+    #[arg(long, default_value_t = 40)]
+    moves: usize,
+    /// Where the traces of diverging walks go
+    #[arg(long, value_name = "DIR", default_value = "traces")]
+    traces: PathBuf,
+    #[command(flatten)]
+    real: RealArgs,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Ended {
+    screen::catch_interrupts()?;
+    let plan = args.lock.plan()?;
+    let real = args.real.find()?;
+    let mut pool = GatePool::new(real.gate);
+    let options = plan.options(Vec::new(), ExploreOptions::default());
+    let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
+    let screen = Screen::new(false);
+    let mut exit = if args.walks == 0 {
+        Exit::Nothing
+    } else {
+        Exit::Fine
+    };
+    for set in &plan.sets {
+        let seeds = plan.seed..plan.seed + u64::from(args.walks);
+        let walks = checker.walks(set, seeds, args.moves).map_err(failure)?;
+        let name = screen::set_name(&crate::check::assumptions(set));
+        let mut agreed = 0;
+        for trace in &walks {
+            screen.say(&format!("walking: {name}"));
+            let report = real.runtime.block_on(pool.replay(trace, &plan.file.path));
+            match &report.verdict {
+                ReplayVerdict::Reproduced => agreed += 1,
+                ReplayVerdict::Failed { error, .. } => {
+                    return Err(Failure::internal(anyhow::anyhow!("{error}")));
+                }
+                verdict => {
+                    let path = write_trace(&args.traces, trace, false)?;
+                    let seed = trace.seed.unwrap_or_default();
+                    anstream::println!("{name}, seed {seed}: {verdict}\n  {}", path.display());
+                    exit = Exit::Violation;
+                }
+            }
+            if screen::interrupted() {
+                return Ok(exit.max(Exit::Unknown));
+            }
+        }
+        screen.clear();
+        anstream::println!(
+            "{name}: {agreed} of {} walks agree, seed {}",
+            walks.len(),
+            plan.seed
+        );
+    }
+    Ok(exit)
+}

@@ -1,0 +1,89 @@
+//! Faults of a trace, made real.
+
+use super::Stop;
+use super::run::Run;
+use crate::replay::protocol::ToClient;
+use crate::trace::Fault;
+
+impl Run<'_> {
+    pub(super) async fn fault(&mut self, fault: &Fault) -> Result<(), Stop> {
+        let text = serde_json::to_string(fault).unwrap_or_else(|e| e.to_string());
+        self.note("did", format!("fault {text}"));
+        match fault {
+            Fault::ClientCrash { client } => {
+                self.rig.client(*client)?.kill();
+                self.rig.forget_client(*client);
+                self.state(*client)?.crashed = true;
+                Ok(())
+            }
+            Fault::ClientPause { client } => {
+                self.rig.client(*client)?.pause()?;
+                self.state(*client)?.paused = true;
+                Ok(())
+            }
+            Fault::ClientResume { client } => self.resume(*client).await,
+            Fault::Lose {
+                client,
+                node,
+                message,
+                reply,
+            } => self.lose((*client, *node, *message), *reply).await,
+            Fault::NodeRestart { node, loses, .. } => self.restart(*node, *loses).await,
+            Fault::NodeFsync { node } => self.note_synced(Some(*node)),
+            Fault::NodePause { node } => Ok(self.rig.pause_server(*node)?),
+            Fault::NodeResume { node } => Ok(self.rig.resume_server(*node).await?),
+            Fault::ClientSkew { client, offset_ms } => {
+                let id = self.rig.client(*client)?.fresh_id();
+                let state = self.state(*client)?;
+                // A trace says where the clock stands, a client how far it moves.
+                let ms = offset_ms - state.offset_ms;
+                state.offset_ms = *offset_ms;
+                self.input(*client, ToClient::Skew { id, ms }).await
+            }
+            Fault::ClientDrift { client, ticks } => {
+                self.state(*client)?.drift = Some(*ticks);
+                Ok(())
+            }
+            Fault::ClockJump { node, offset_ms } => {
+                Ok(self.rig.jump_server(*node, *offset_ms).await?)
+            }
+            // A delay is nothing but holding on, and so is a cut link: what is
+            // sent on it is held for ever, which a client cannot tell from
+            // lost. An overrun is what the driver does not do in time.
+            Fault::Delay { .. }
+            | Fault::LinkCut { .. }
+            | Fault::LinkHeal { .. }
+            | Fault::Overrun { .. } => Ok(()),
+        }
+    }
+
+    async fn resume(&mut self, client: u8) -> Result<(), Stop> {
+        self.rig.client(client)?.resume()?;
+        let state = self.state(client)?;
+        state.paused = false;
+        let owed_ms = std::mem::take(&mut state.owed_ms);
+        self.advance(client, owed_ms).await
+    }
+
+    async fn restart(&mut self, node: u8, loses: bool) -> Result<(), Stop> {
+        let keep = loses.then(|| {
+            let synced = self.synced_bytes.get(usize::from(node));
+            synced.copied().unwrap_or(0)
+        });
+        self.rig.restart_server(node, keep).await?;
+        // What a server has read back from its log is on the disk.
+        self.note_synced(Some(node))
+    }
+
+    /// Notes how much of a node's log (or of every node's) is on the disk now.
+    pub(super) fn note_synced(&mut self, node: Option<u8>) -> Result<(), Stop> {
+        let nodes = self.trace.setup.nodes;
+        self.synced_bytes.resize(usize::from(nodes), 0);
+        for at in 0..nodes {
+            if node.is_none_or(|node| node == at) {
+                self.synced_bytes[usize::from(at)] = self.rig.log_bytes(at)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,278 @@
+//! The steps of a command's life: sent, executed, delivered, failed or lost.
+
+use std::collections::BTreeMap;
+
+use super::Stop;
+use super::compare::{self, command_text, reply_text};
+use super::run::{Run, is_consequence, is_loss};
+use super::wire::{HeldReply, HeldRequest, Place};
+use crate::redis::Reply;
+use crate::replay::protocol::{Cause, FromClient};
+use crate::trace::Event;
+
+/// A command's name in a trace: client, node and number.
+pub(super) type Key = (u8, u8, u32);
+
+/// All commands that were sent so far.
+pub(super) type Messages = BTreeMap<Key, Message>;
+
+/// A command on its way.
+pub(super) struct Message {
+    thread: u8,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Its bytes are held before the node.
+    Request(HeldRequest),
+    /// Its reply is held before the client.
+    Reply(HeldReply),
+    /// Lost, delivered, or refused: nothing of it is held.
+    Gone,
+}
+
+impl Run<'_> {
+    pub(super) async fn sent(
+        &mut self,
+        client: u8,
+        thread: u8,
+        node: u8,
+        message: u32,
+        argv: &[String],
+    ) -> Result<(), Stop> {
+        let expected = format!(
+            "client {client}, thread {thread} sends to node {node}: {}",
+            command_text(argv)
+        );
+        let Some(command) = self.state(client)?.sent.pop_front() else {
+            return Err(Stop::diverged(expected, "it sends nothing"));
+        };
+        if (command.thread, command.node) != (thread, node) {
+            return Err(Stop::diverged(
+                expected,
+                format!(
+                    "its thread {} sends to node {}: {}",
+                    command.thread,
+                    command.node,
+                    command_text(&command.argv)
+                ),
+            ));
+        }
+        compare::request(argv, &command.argv)?;
+        let key = (client, node, message);
+        let stage = if self.will_be_refused(self.at, key) {
+            Stage::Gone
+        } else {
+            let held = self.rig.wires.next_request(client, node, argv).await?;
+            self.note(
+                "wire",
+                format!("holds {} before node {node}", command_text(&held.argv)),
+            );
+            compare::request(argv, &held.argv)?;
+            Stage::Request(held)
+        };
+        self.messages.insert(key, Message { thread, stage });
+        Ok(())
+    }
+
+    pub(super) async fn execute(&mut self, key: Key, expected: &Reply) -> Result<(), Stop> {
+        let request = match self.take_stage(key)? {
+            Stage::Request(request) => request,
+            _ => return Err(self.senseless("executes a command that is not held before the node")),
+        };
+        let reply = self.rig.execute(request).await?;
+        self.note(
+            "wire",
+            format!("node {} replies {}", key.1, reply_text(&reply.reply)),
+        );
+        let compared = compare::reply(expected, &reply.reply);
+        self.put_stage(key, Stage::Reply(reply));
+        Ok(compared?)
+    }
+
+    pub(super) async fn deliver(&mut self, key: Key, ignored: bool) -> Result<(), Stop> {
+        let reply = match self.take_stage(key)? {
+            Stage::Reply(reply) => reply,
+            _ => return Err(self.senseless("delivers a reply that is not held")),
+        };
+        let thread = self.thread_of(key);
+        self.note(
+            "did",
+            format!("deliver the reply of node {} to client {}", key.1, key.0),
+        );
+        self.rig.wires.deliver(reply).await?;
+        if ignored {
+            return Ok(());
+        }
+        let cause = Cause::Reply {
+            thread,
+            node: key.1,
+        };
+        self.network(key.0, &cause).await
+    }
+
+    pub(super) async fn fail(&mut self, key: Key, definite: bool) -> Result<(), Stop> {
+        let stage = self.take_stage(key)?;
+        let thread = self.thread_of(key);
+        self.note(
+            "did",
+            format!("fail the command of client {} at node {}", key.0, key.1),
+        );
+        if let (Some(place), false) = (stage.place(), definite) {
+            self.rig.wires.cut(place).await?;
+        }
+        if self.state(key.0)?.crashed {
+            return Ok(());
+        }
+        let cause = Cause::Fail {
+            thread,
+            node: key.1,
+            definite,
+            message: String::new(),
+        };
+        self.network(key.0, &cause).await?;
+        if definite {
+            self.rig.wires.accept(key.0, key.1).await?;
+        }
+        Ok(())
+    }
+
+    /// Awaits the report of what the network brought to a client.
+    pub(super) async fn network(&mut self, client: u8, cause: &Cause) -> Result<(), Stop> {
+        let awaiting = format!("the report of {}", cause_text(cause));
+        let arrived = |message: &FromClient| matches!(message, FromClient::Step(step) if step.cause.is_some());
+        let process = self.rig.client(client)?;
+        let FromClient::Step(report) = process.receive_where(&awaiting, arrived).await? else {
+            // receive_where gives only what `arrived` accepts.
+            return Err(Stop::NotReplayable("a step that is none".to_string()));
+        };
+        let same = report
+            .cause
+            .as_ref()
+            .is_some_and(|real| same_cause(real, cause));
+        if !same {
+            let actual = report.cause.as_ref().map_or_else(String::new, cause_text);
+            return Err(Stop::diverged(
+                format!("client {client} takes {}", cause_text(cause)),
+                format!("it takes {actual}"),
+            ));
+        }
+        self.take(client, *report)
+    }
+
+    /// A request (or a reply) is lost on its way.
+    pub(super) async fn lose(&mut self, key: Key, reply: bool) -> Result<(), Stop> {
+        let what = if reply { "reply" } else { "request" };
+        self.note(
+            "did",
+            format!("lose the {what} of client {} at node {}", key.0, key.1),
+        );
+        match (self.take_stage(key)?, reply) {
+            (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request).await?),
+            (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply).await?),
+            _ => Err(self.senseless("loses what is not held")),
+        }
+    }
+
+    /// A definite failure is a refused connection, which happens before the
+    /// bytes are seen; so it is prepared before the step that leads to it.
+    pub(super) async fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {
+        for at in self.at + 1..self.trace.steps.len() {
+            let event = &self.trace.steps[at].event;
+            if !is_consequence(event) && !is_loss(event) {
+                break;
+            }
+            if let Event::Send {
+                client,
+                node,
+                message,
+                ..
+            } = event
+                && self.will_be_refused(at, (*client, *node, *message))
+            {
+                self.rig.wires.refuse(*client, *node).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn will_be_refused(&self, sent_at: usize, key: Key) -> bool {
+        self.trace.steps[sent_at..].iter().any(|step| {
+            matches!(&step.event, Event::Fail { client, node, message, definite: true }
+                if (*client, *node, *message) == key)
+        })
+    }
+
+    fn take_stage(&mut self, key: Key) -> Result<Stage, Stop> {
+        match self.messages.get_mut(&key) {
+            Some(message) => Ok(std::mem::replace(&mut message.stage, Stage::Gone)),
+            None => Err(self.senseless("speaks of a command that was never sent")),
+        }
+    }
+
+    fn put_stage(&mut self, key: Key, stage: Stage) {
+        if let Some(message) = self.messages.get_mut(&key) {
+            message.stage = stage;
+        }
+    }
+
+    fn thread_of(&self, key: Key) -> u8 {
+        self.messages.get(&key).map_or(0, |message| message.thread)
+    }
+
+    fn senseless(&self, what: &str) -> Stop {
+        Stop::NotReplayable(format!(
+            "step {} of the trace {what}; was the file edited?",
+            self.at + 1
+        ))
+    }
+}
+
+impl Stage {
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Request(request) => Some(request.place),
+            Self::Reply(reply) => Some(reply.place),
+            Self::Gone => None,
+        }
+    }
+}
+
+fn same_cause(real: &Cause, wanted: &Cause) -> bool {
+    match (real, wanted) {
+        (
+            Cause::Fail {
+                thread: a,
+                node: b,
+                definite: c,
+                ..
+            },
+            Cause::Fail {
+                thread: x,
+                node: y,
+                definite: z,
+                ..
+            },
+        ) => (a, b, c) == (x, y, z),
+        (real, wanted) => real == wanted,
+    }
+}
+
+/// What the network brought, in words.
+pub(super) fn cause_text(cause: &Cause) -> String {
+    match cause {
+        Cause::Reply { thread, node } => format!("the reply of node {node} in thread {thread}"),
+        Cause::Fail {
+            thread,
+            node,
+            definite,
+            message,
+        } => {
+            let kind = if *definite { "definite" } else { "unknown" };
+            format!("a failure ({kind}) at node {node} in thread {thread} {message}")
+                .trim_end()
+                .to_string()
+        }
+        Cause::Message { channel, .. } => format!("a message on {channel}"),
+    }
+}

@@ -1,0 +1,341 @@
+//! Servers, proxies and client processes, put up once and emptied between replays.
+
+use tokio::task::JoinSet;
+
+use super::confirm::texts;
+use super::wire::{HeldReply, HeldRequest, Wires};
+use super::{GateError, GateOptions, Stop};
+use crate::redis::Reply;
+use crate::replay::client::{ClientError, ClientProcess};
+use crate::replay::protocol::{ClockMode, Feature, FromClient, Init, PROTOCOL, ToClient};
+use crate::replay::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
+use crate::trace::{Trace, owner_name};
+
+/// What a rig is built for; one that has the right shape can be used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    clients: u8,
+    nodes: u8,
+    persistence: Persistence,
+}
+
+impl Shape {
+    /// The shape that a trace needs.
+    pub fn of(trace: &Trace) -> Result<Self, Stop> {
+        let setup = &trace.setup;
+        let persistence = Persistence::from_name(&setup.persistence).ok_or_else(|| {
+            Stop::NotReplayable(format!(
+                "no server persists by `{}`; the trace may say none, everysec or always",
+                setup.persistence
+            ))
+        })?;
+        Ok(Self {
+            clients: setup.clients,
+            nodes: setup.nodes,
+            persistence,
+        })
+    }
+}
+
+/// Everything real.
+pub(super) struct Rig {
+    shape: Shape,
+    // Clients first: they are dropped, and end, before what they talk to.
+    clients: Vec<Option<ClientProcess>>,
+    pub wires: Wires,
+    fleet: Fleet,
+    /// Nodes that stand still.
+    paused: Vec<bool>,
+}
+
+impl Rig {
+    /// Starts servers and proxies. Clients come with the first reset.
+    pub async fn start(shape: Shape, options: &GateOptions) -> Result<Self, GateError> {
+        let server = ServerOptions {
+            persistence: shape.persistence,
+            clock: Some(OwnClock {
+                shim: options.shim.clone(),
+                freeze_at_ms: Some(crate::trace::EPOCH_MS),
+            }),
+            command_patience: options.patience,
+            ..ServerOptions::new(options.server.clone())
+        };
+        let fleet = Fleet::start(usize::from(shape.nodes), &server).await?;
+        let addresses: Vec<_> = fleet.servers.iter().map(Server::address).collect();
+        let wires = Wires::start(shape.clients, &addresses, options).await?;
+        Ok(Self {
+            shape,
+            clients: (0..shape.clients).map(|_| None).collect(),
+            wires,
+            paused: vec![false; usize::from(shape.nodes)],
+            fleet,
+        })
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Process ids: servers, then clients.
+    pub fn processes(&self) -> Vec<u32> {
+        let servers = self.fleet.servers.iter().filter_map(Server::pid);
+        let clients = self.clients.iter().flatten().map(ClientProcess::pid);
+        servers.chain(clients).collect()
+    }
+
+    /// Makes everything as new, for this trace.
+    pub async fn reset(
+        &mut self,
+        trace: &Trace,
+        lock: &str,
+        options: &GateOptions,
+    ) -> Result<(), Stop> {
+        self.wires.reset().await?;
+        self.reset_servers(trace.setup.epoch_ms).await?;
+        self.respawn_clients(options).await?;
+        for client in 0..self.shape.clients {
+            let init = self.init(client, trace, lock)?;
+            self.client(client)?.send(&ToClient::Init(Box::new(init)))?;
+        }
+        for client in 0..self.shape.clients {
+            self.await_ready(client, trace).await?;
+        }
+        Ok(())
+    }
+
+    async fn reset_servers(&mut self, epoch_ms: i64) -> Result<(), GateError> {
+        for (node, server) in self.fleet.servers.iter_mut().enumerate() {
+            if std::mem::take(&mut self.paused[node]) {
+                server.resume()?;
+            }
+            if server.pid().is_none() {
+                server.restart().await?;
+            }
+            if let Some(clock) = server.clock() {
+                clock.freeze_at(epoch_ms);
+            }
+            for command in [&["FLUSHALL"][..], &["SCRIPT", "FLUSH"]] {
+                let reply = server.command(command).await?;
+                if !matches!(reply, Reply::Status(_)) {
+                    return Err(GateError::Refused {
+                        server: server.to_string(),
+                        command: command.join(" "),
+                        reply: super::compare::reply_text(&reply),
+                    });
+                }
+            }
+            server.sync_clock().await?;
+        }
+        Ok(())
+    }
+
+    /// Starts what crashed, or cannot be reset, all at once.
+    async fn respawn_clients(&mut self, options: &GateOptions) -> Result<(), Stop> {
+        let mut starting = JoinSet::new();
+        for (client, slot) in self.clients.iter_mut().enumerate() {
+            if slot.as_ref().is_some_and(can_be_reset) {
+                continue;
+            }
+            *slot = None;
+            let (command, limits) = (options.client.clone(), options.limits());
+            starting.spawn(async move { (client, ClientProcess::spawn(&command, limits).await) });
+        }
+        while let Some(joined) = starting.join_next().await {
+            let (client, process) = match joined {
+                Ok(started) => started,
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            };
+            let process = process?;
+            if !process.hello().features.contains(&Feature::VirtualTime) {
+                return Err(Stop::NotReplayable(format!(
+                    "`{}` keeps its own time (it lacks the feature virtual-time), so no trace can \
+                     be enforced on it; use a free run",
+                    process.hello().name
+                )));
+            }
+            self.clients[client] = Some(process);
+        }
+        Ok(())
+    }
+
+    fn init(&mut self, client: u8, trace: &Trace, lock: &str) -> Result<Init, Stop> {
+        let setup = &trace.setup;
+        Ok(Init {
+            id: self.client(client)?.fresh_id(),
+            protocol: PROTOCOL.to_string(),
+            client,
+            owner: owner_name(client),
+            nodes: self.wires.addresses(client),
+            key: setup.key.clone(),
+            ttl_ms: setup.ttl_ms,
+            timeout_ms: setup.timeout_ms,
+            params: setup.params.clone(),
+            lock: Some(lock.to_string()),
+            clock: ClockMode::Virtual,
+            epoch_ms: Some(setup.epoch_ms),
+            seed: trace.seed.unwrap_or(0),
+        })
+    }
+
+    async fn await_ready(&mut self, client: u8, trace: &Trace) -> Result<(), Stop> {
+        let process = self.client(client)?;
+        let wanted = |message: &FromClient| {
+            matches!(message, FromClient::Ready { .. } | FromClient::Error { .. })
+        };
+        match process.receive_where("`ready`", wanted).await? {
+            FromClient::Ready { sha256, .. } => {
+                // What stands before it is of the replay before this one.
+                process.drain()?;
+                let expected = &trace.lock.sha256;
+                match sha256.filter(|sha256| sha256 != expected) {
+                    None => Ok(()),
+                    Some(sha256) => Err(Stop::NotReplayable(format!(
+                        "the lock file has changed since the trace was written (sha256 {sha256}, \
+                         not {expected}); check it again"
+                    ))),
+                }
+            }
+            FromClient::Error { message, .. } => Err(Stop::NotReplayable(format!(
+                "client {client} refuses the lock: {message}"
+            ))),
+            other => Err(process.misbehaved("`ready`", &other).into()),
+        }
+    }
+
+    /// A client's process.
+    pub fn client(&mut self, client: u8) -> Result<&mut ClientProcess, GateError> {
+        self.clients
+            .get_mut(usize::from(client))
+            .and_then(Option::as_mut)
+            .ok_or(GateError::ClientGone { client })
+    }
+
+    /// The client's process is gone, and another one must be started for the
+    /// next replay.
+    pub fn forget_client(&mut self, client: u8) {
+        if let Some(slot) = self.clients.get_mut(usize::from(client)) {
+            *slot = None;
+        }
+    }
+
+    /// Passes a held request to its node and waits for the reply, which is held.
+    pub async fn execute(&mut self, request: HeldRequest) -> Result<HeldReply, GateError> {
+        Ok(self.wires.execute(request).await?)
+    }
+
+    /// All servers' clocks advance.
+    pub async fn advance_servers(&mut self, ms: i64) -> Result<(), GateError> {
+        for (node, server) in self.fleet.servers.iter().enumerate() {
+            if let Some(clock) = server.clock() {
+                clock.jump(ms);
+            }
+            sync(server, self.paused[node]).await?;
+        }
+        Ok(())
+    }
+
+    /// One server's clock jumps.
+    pub async fn jump_server(&mut self, node: u8, ms: i64) -> Result<(), GateError> {
+        let paused = self.is_paused(node);
+        let server = self.server(node)?;
+        if let Some(clock) = server.clock() {
+            clock.jump(ms);
+        }
+        sync(server, paused).await
+    }
+
+    /// SIGSTOP to a server.
+    pub fn pause_server(&mut self, node: u8) -> Result<(), GateError> {
+        self.server(node)?.pause()?;
+        self.paused[usize::from(node)] = true;
+        Ok(())
+    }
+
+    /// SIGCONT to a server.
+    pub async fn resume_server(&mut self, node: u8) -> Result<(), GateError> {
+        self.server(node)?.resume()?;
+        self.paused[usize::from(node)] = false;
+        sync(self.server(node)?, false).await
+    }
+
+    /// SIGKILL to a server, and a new start on the same files; `keep_bytes` of
+    /// its log are left, as after a power failure.
+    pub async fn restart_server(
+        &mut self,
+        node: u8,
+        keep_bytes: Option<u64>,
+    ) -> Result<(), GateError> {
+        let server = self.server(node)?;
+        server.kill()?;
+        if let Some(bytes) = keep_bytes {
+            server.truncate_aof_to(bytes)?;
+        }
+        server.restart().await?;
+        self.paused[usize::from(node)] = false;
+        self.wires.node_restarted(node).await?;
+        Ok(())
+    }
+
+    /// Bytes in a node's log.
+    pub fn log_bytes(&mut self, node: u8) -> Result<u64, GateError> {
+        Ok(self.server(node)?.aof_len()?)
+    }
+
+    /// Every key on every node that answers, with its PTTL in ms.
+    pub async fn keys(&mut self) -> Result<Vec<(usize, String, i64)>, GateError> {
+        let mut found = Vec::new();
+        for (node, server) in self.fleet.servers.iter().enumerate() {
+            if self.paused[node] || server.pid().is_none() {
+                continue;
+            }
+            let mut keys = texts(&server.command(&["KEYS", "*"]).await?);
+            keys.sort();
+            for key in keys {
+                if let Reply::Int(pttl_ms @ -1..) = server.command(&["PTTL", &key]).await? {
+                    found.push((node, key, pttl_ms));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// An error if a server died by itself.
+    pub fn check_servers(&mut self) -> Result<(), GateError> {
+        for server in &mut self.fleet.servers {
+            server.check_alive()?;
+        }
+        Ok(())
+    }
+
+    fn is_paused(&self, node: u8) -> bool {
+        self.paused.get(usize::from(node)).copied().unwrap_or(false)
+    }
+
+    fn server(&mut self, node: u8) -> Result<&mut Server, GateError> {
+        self.fleet
+            .servers
+            .get_mut(usize::from(node))
+            .ok_or(GateError::NoNode { node })
+    }
+}
+
+/// A server that stands still shows no time; it looks when it goes on.
+async fn sync(server: &Server, paused: bool) -> Result<(), GateError> {
+    // Redis asks the clock for every command; only Valkey keeps a copy of it.
+    let caches = server.options().binary.name != "redis";
+    if caches && !paused && server.pid().is_some() {
+        server.sync_clock().await?;
+    }
+    Ok(())
+}
+
+/// A client that is stopped, or cannot start afresh, is replaced.
+fn can_be_reset(process: &ClientProcess) -> bool {
+    process.hello().features.contains(&Feature::Reset) && !process.is_paused()
+}
+
+impl From<ClientError> for Stop {
+    fn from(error: ClientError) -> Self {
+        Self::Failed(error.into())
+    }
+}

@@ -1,0 +1,415 @@
+//! The gate's hands on the network: one holding proxy for each client and node.
+//!
+//! Proxies report everything on one channel, in whatever order the network has.
+//! A gate asks for one thing at a time, so what it has not asked for yet is put
+//! on a shelf here. Connections are told apart as *busy* (a message of theirs is
+//! somewhere on its way, or was lost) and idle, because a node's restart shows
+//! at once on an idle connection, but on a busy one only where the trace says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::compare::command_text;
+use super::{GateOptions, ProxyKind};
+use crate::redis::Reply;
+use crate::replay::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
+use crate::replay::proxy::event::{Event, LinkId, ProxyEvent};
+use crate::replay::proxy::toxiproxy::{Toxiproxy, ToxiproxyError, ToxiproxyLink};
+use crate::replay::proxy::{Cut, Link, ProxyError};
+
+/// What can go wrong on the wire.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// A proxy refuses an order.
+    #[error("the proxy of client {client} at node {node}: {source}")]
+    Proxy {
+        /// Whose link.
+        client: u8,
+        /// To which node.
+        node: u8,
+        /// What the proxy says.
+        source: ProxyError,
+    },
+    /// A proxy could not be started.
+    #[error(transparent)]
+    Start(#[from] ProxyError),
+    /// The toxiproxy server could not be used.
+    #[error(transparent)]
+    Toxiproxy(#[from] ToxiproxyError),
+    /// A request that the client says it sent has not come.
+    #[error(
+        "no request of client {client} for node {node} came within {waited_ms} ms, although it \
+         says that it sent: {command}"
+    )]
+    NoRequest {
+        /// Whose link.
+        client: u8,
+        /// To which node.
+        node: u8,
+        /// How long it was awaited.
+        waited_ms: u64,
+        /// The command.
+        command: String,
+    },
+    /// A request was passed on, and the node did not answer.
+    #[error("node {node} did not answer within {waited_ms} ms: {command}")]
+    NoReply {
+        /// Which node.
+        node: u8,
+        /// How long it was awaited.
+        waited_ms: u64,
+        /// The command.
+        command: String,
+    },
+    /// The node closed the connection instead of answering.
+    #[error("node {node} closed the connection instead of answering: {command}")]
+    Closed {
+        /// Which node.
+        node: u8,
+        /// The command.
+        command: String,
+    },
+    /// The trace names a link that does not exist.
+    #[error("there is no link of client {client} to node {node}")]
+    NoLink {
+        /// Which client.
+        client: u8,
+        /// Which node.
+        node: u8,
+    },
+}
+
+/// A message's place: its link, its connection, and its number on that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub client: u8,
+    pub node: u8,
+    pub connection: u64,
+    seq: u64,
+}
+
+/// A request that waits in front of its node.
+#[derive(Debug)]
+pub(super) struct HeldRequest {
+    pub place: Place,
+    pub argv: Vec<String>,
+}
+
+/// A reply that waits in front of its client.
+#[derive(Debug)]
+pub(super) struct HeldReply {
+    pub place: Place,
+    pub reply: Reply,
+}
+
+/// All links.
+pub(super) struct Wires {
+    /// By client, then by node.
+    proxies: Vec<Vec<EmbeddedProxy>>,
+    /// Behind them, if a real toxiproxy takes part; they keep its process.
+    _toxic_links: Vec<ToxiproxyLink>,
+    events: mpsc::UnboundedReceiver<ProxyEvent>,
+    requests: Vec<HeldRequest>,
+    replies: BTreeMap<Place, Reply>,
+    /// Connections that their node has closed.
+    closed: BTreeSet<(u8, u8, u64)>,
+    /// Connections with a message on its way.
+    busy: BTreeSet<(u8, u8, u64)>,
+    patience: Duration,
+}
+
+impl Wires {
+    /// Starts one proxy for each client and node, and holds everything.
+    pub async fn start(
+        clients: u8,
+        nodes: &[SocketAddr],
+        options: &GateOptions,
+    ) -> Result<Self, WireError> {
+        let toxiproxy = match &options.proxy {
+            ProxyKind::Embedded => None,
+            ProxyKind::Toxiproxy { program } => Some(Toxiproxy::start(program).await?),
+        };
+        let (sender, events) = mpsc::unbounded_channel();
+        let hold = EmbeddedOptions {
+            mode: Mode::Hold,
+            ..EmbeddedOptions::default()
+        };
+        let (mut proxies, mut toxic_links) = (Vec::new(), Vec::new());
+        for client in 0..clients {
+            let mut links = Vec::new();
+            for (node, address) in nodes.iter().enumerate() {
+                let link = LinkId {
+                    client: client.into(),
+                    node: node as u16,
+                };
+                let upstream = match &toxiproxy {
+                    None => *address,
+                    Some(server) => {
+                        let name = format!("client-{client}-node-{node}");
+                        let toxic = server.link(&name, *address, Cut::Fin).await?;
+                        let upstream = toxic.address();
+                        toxic_links.push(toxic);
+                        upstream
+                    }
+                };
+                links.push(EmbeddedProxy::start(link, upstream, hold, sender.clone()).await?);
+            }
+            proxies.push(links);
+        }
+        Ok(Self {
+            proxies,
+            _toxic_links: toxic_links,
+            events,
+            requests: Vec::new(),
+            replies: BTreeMap::new(),
+            closed: BTreeSet::new(),
+            busy: BTreeSet::new(),
+            patience: options.patience,
+        })
+    }
+
+    /// Where a client finds the nodes.
+    pub fn addresses(&self, client: u8) -> Vec<String> {
+        let links = self.proxies.get(usize::from(client));
+        let links = links.into_iter().flatten();
+        links.map(|proxy| proxy.address().to_string()).collect()
+    }
+
+    /// Ends all connections, and forgets what was held.
+    pub async fn reset(&mut self) -> Result<(), WireError> {
+        for (client, links) in self.proxies.iter().enumerate() {
+            for (node, proxy) in links.iter().enumerate() {
+                let done = async {
+                    proxy.cut_all(Cut::Rst).await?;
+                    proxy.refuse(false).await
+                };
+                done.await.map_err(wrong(client as u8, node as u8))?;
+            }
+        }
+        while self.events.try_recv().is_ok() {}
+        self.requests.clear();
+        self.replies.clear();
+        self.closed.clear();
+        self.busy.clear();
+        Ok(())
+    }
+
+    /// Waits until a client's request is held before a node: the one with this
+    /// text, if several are.
+    pub async fn next_request(
+        &mut self,
+        client: u8,
+        node: u8,
+        argv: &[String],
+    ) -> Result<HeldRequest, WireError> {
+        let deadline = Instant::now() + self.patience;
+        let here = |held: &HeldRequest| (held.place.client, held.place.node) == (client, node);
+        loop {
+            let exact = |held: &HeldRequest| here(held) && held.argv == argv;
+            if let Some(at) = self.requests.iter().position(exact) {
+                return Ok(self.requests.remove(at));
+            }
+            if !self.receive(deadline).await {
+                break;
+            }
+        }
+        // Another one than announced: the caller will say so.
+        match self.requests.iter().position(here) {
+            Some(at) => Ok(self.requests.remove(at)),
+            None => Err(WireError::NoRequest {
+                client,
+                node,
+                waited_ms: self.patience.as_millis() as u64,
+                command: command_text(argv),
+            }),
+        }
+    }
+
+    /// Passes a request on to its node, and waits until the reply is held.
+    pub async fn execute(&mut self, request: HeldRequest) -> Result<HeldReply, WireError> {
+        let place = request.place;
+        self.proxy(place.client, place.node)?
+            .release_request(place.connection, place.seq)
+            .await
+            .map_err(wrong(place.client, place.node))?;
+        let deadline = Instant::now() + self.patience;
+        loop {
+            if let Some(reply) = self.replies.remove(&place) {
+                return Ok(HeldReply { place, reply });
+            }
+            let (node, command) = (place.node, || command_text(&request.argv));
+            if self.closed.contains(&place.link_and_connection()) {
+                let command = command();
+                return Err(WireError::Closed { node, command });
+            }
+            if !self.receive(deadline).await {
+                return Err(WireError::NoReply {
+                    node,
+                    waited_ms: self.patience.as_millis() as u64,
+                    command: command(),
+                });
+            }
+        }
+    }
+
+    /// Passes a reply on to its client. One that is dead or has closed the
+    /// connection does not get it, which is no error.
+    pub async fn deliver(&mut self, reply: HeldReply) -> Result<(), WireError> {
+        let Place {
+            client,
+            node,
+            connection,
+            seq,
+        } = reply.place;
+        self.busy.remove(&(client, node, connection));
+        let delivered = self
+            .proxy(client, node)?
+            .release_reply(connection, seq)
+            .await;
+        match delivered {
+            Ok(_) | Err(ProxyError::NoConnection { .. }) => Ok(()),
+            Err(error) => Err(wrong(client, node)(error)),
+        }
+    }
+
+    /// The request vanishes before it reaches its node.
+    pub async fn lose_request(&mut self, request: HeldRequest) -> Result<(), WireError> {
+        let place = request.place;
+        self.proxy(place.client, place.node)?
+            .lose_request(place.connection, place.seq)
+            .await
+            .map_err(wrong(place.client, place.node))
+    }
+
+    /// The reply vanishes before it reaches its client.
+    pub async fn lose_reply(&mut self, reply: HeldReply) -> Result<(), WireError> {
+        let place = reply.place;
+        self.proxy(place.client, place.node)?
+            .lose_reply(place.connection, place.seq)
+            .await
+            .map_err(wrong(place.client, place.node))
+    }
+
+    /// The connection of a message breaks under its client.
+    pub async fn cut(&mut self, place: Place) -> Result<(), WireError> {
+        self.cut_connection(place.client, place.node, place.connection)
+            .await
+    }
+
+    /// The node has restarted: connections with nothing on their way learn of
+    /// it now, as an idle client does; on the others the trace says when.
+    pub async fn node_restarted(&mut self, node: u8) -> Result<(), WireError> {
+        for client in 0..self.proxies.len() as u8 {
+            self.cut_idle(client, node).await?;
+        }
+        Ok(())
+    }
+
+    /// Refuses new connections of this link, and ends idle ones, so that the
+    /// next command must make one.
+    pub async fn refuse(&mut self, client: u8, node: u8) -> Result<(), WireError> {
+        self.set_refusing(client, node, true).await?;
+        self.cut_idle(client, node).await
+    }
+
+    /// Accepts connections again.
+    pub async fn accept(&mut self, client: u8, node: u8) -> Result<(), WireError> {
+        self.set_refusing(client, node, false).await
+    }
+
+    async fn set_refusing(&self, client: u8, node: u8, refuse: bool) -> Result<(), WireError> {
+        let refused = self.proxy(client, node)?.refuse(refuse).await;
+        refused.map_err(wrong(client, node))
+    }
+
+    async fn cut_idle(&mut self, client: u8, node: u8) -> Result<(), WireError> {
+        for connection in self.proxy(client, node)?.connections() {
+            if !self.busy.contains(&(client, node, connection)) {
+                self.cut_connection(client, node, connection).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn cut_connection(
+        &mut self,
+        client: u8,
+        node: u8,
+        connection: u64,
+    ) -> Result<(), WireError> {
+        self.busy.remove(&(client, node, connection));
+        let cut = self.proxy(client, node)?.cut(connection, Cut::Fin).await;
+        match cut {
+            Ok(()) | Err(ProxyError::NoConnection { .. }) => Ok(()),
+            Err(error) => Err(wrong(client, node)(error)),
+        }
+    }
+
+    /// Shelves the next event; false if none came in time.
+    async fn receive(&mut self, deadline: Instant) -> bool {
+        let Ok(Some(event)) = timeout_at(deadline, self.events.recv()).await else {
+            return false;
+        };
+        let ProxyEvent {
+            link,
+            connection,
+            event,
+        } = event;
+        // The numbers are ours, and made from bytes.
+        let (client, node) = (link.client as u8, link.node as u8);
+        let place = |seq| Place {
+            client,
+            node,
+            connection,
+            seq,
+        };
+        match event {
+            Event::Request { seq, argv } => {
+                self.busy.insert((client, node, connection));
+                self.requests.push(HeldRequest {
+                    place: place(seq),
+                    argv: argv
+                        .iter()
+                        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+                        .collect(),
+                });
+            }
+            Event::Reply { seq, reply } => {
+                self.replies.insert(place(seq), reply);
+            }
+            Event::ServerClosed | Event::Closed { .. } => {
+                self.closed.insert((client, node, connection));
+            }
+            // A connection that fails to be made shows as a request that does
+            // not come, and a push is held: no trace knows of one.
+            _ => {}
+        }
+        true
+    }
+
+    fn proxy(&self, client: u8, node: u8) -> Result<&EmbeddedProxy, WireError> {
+        self.proxies
+            .get(usize::from(client))
+            .and_then(|links| links.get(usize::from(node)))
+            .ok_or(WireError::NoLink { client, node })
+    }
+}
+
+impl Place {
+    fn link_and_connection(&self) -> (u8, u8, u64) {
+        (self.client, self.node, self.connection)
+    }
+}
+
+fn wrong(client: u8, node: u8) -> impl Fn(ProxyError) -> WireError {
+    move |source| WireError::Proxy {
+        client,
+        node,
+        source,
+    }
+}

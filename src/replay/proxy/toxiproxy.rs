@@ -1,0 +1,321 @@
+//! A real toxiproxy server as the network.
+//!
+//! It stands for what the embedded proxy cannot prove about itself: a finding
+//! that also shows through somebody else's proxy does not come from ours. It
+//! knows only TCP, so it holds and loses whole directions and never a single
+//! message. For the replay of a trace both stand in a row, client, embedded
+//! gate, toxiproxy, server: the gate decides, and the bytes still cross a real
+//! toxiproxy.
+//!
+//! How the actions are expressed: a hold is a latency of a day (removing it lets
+//! the bytes go at once and in order), a black hole is a `timeout` of 0, a cut is
+//! `enabled: false` and then true. A reset needs preparation. Toxiproxy arms a
+//! connection for it only when the connection is made, and then every end of
+//! that connection is a reset. So a link says at its creation how its
+//! connections end.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::NamedTempFile;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+
+use super::super::server_port::PortLease;
+use super::super::server_process::{Reaped, spawn};
+pub use super::toxiproxy_api::{Api, ApiError, Toxic};
+use super::{Applied, Cut, Direction, Link, LinkAction};
+
+/// The program's name.
+pub const PROGRAM: &str = "toxiproxy-server";
+
+/// Longer than any run: what is held is let go by removing the toxic.
+const HOLD_MS: u32 = 24 * 60 * 60 * 1_000;
+
+/// How long the server may take to answer for the first time.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why toxiproxy cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ToxiproxyError {
+    /// There is no such program.
+    #[error(
+        "failed to find {PROGRAM} on the search path or in {looked}; run scripts/setup.sh, which \
+         builds it where Go is installed"
+    )]
+    NotFound {
+        /// The directories, joined by commas.
+        looked: String,
+    },
+    /// The process cannot be started.
+    #[error("failed to start {PROGRAM}: {0}")]
+    Start(#[from] std::io::Error),
+    /// The process ended, or does not answer.
+    #[error("{PROGRAM} did not become ready ({why}); it printed:\n{log}")]
+    NotReady {
+        /// How it failed.
+        why: String,
+        /// What it printed.
+        log: String,
+    },
+    /// The API refused or was out of reach.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The action is not possible on this link.
+    #[error(
+        "this link's connections end by {0:?} only: toxiproxy arms resets when a connection is \
+         made; create the link with the other ending"
+    )]
+    Ending(Cut),
+}
+
+/// Finds the program: in one of these directories, or on the search path.
+pub fn find_program(directories: &[PathBuf]) -> Result<PathBuf, ToxiproxyError> {
+    let unpacked = directories.iter().map(|directory| directory.join(PROGRAM));
+    unpacked
+        .chain([PathBuf::from(PROGRAM)])
+        .find(|program| {
+            Command::new(program)
+                .arg("-version")
+                .stdin(Stdio::null())
+                .output()
+                .is_ok_and(|output| output.status.success())
+        })
+        .ok_or_else(|| ToxiproxyError::NotFound {
+            looked: directories
+                .iter()
+                .map(|directory| directory.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
+}
+
+/// A toxiproxy server process. It ends when this and all of its links are gone.
+#[derive(Clone, Debug)]
+pub struct Toxiproxy {
+    _process: Arc<Process>,
+    api: Api,
+}
+
+#[derive(Debug)]
+struct Process {
+    _child: std::sync::Mutex<Reaped>,
+    _lease: PortLease,
+    _log: NamedTempFile,
+}
+
+impl Toxiproxy {
+    /// Starts a server on a free loopback port and waits until it answers.
+    pub async fn start(program: &Path) -> Result<Toxiproxy, ToxiproxyError> {
+        let lease = PortLease::take()?;
+        let log = tempfile::Builder::new()
+            .prefix("lockproof-toxiproxy-")
+            .tempfile()?;
+        let mut command = Command::new(program);
+        command
+            .args(["-host", "127.0.0.1", "-seed", "1", "-port"])
+            .arg(lease.address().port().to_string())
+            .stdin(Stdio::null())
+            .stdout(log.reopen()?)
+            .stderr(log.reopen()?);
+        let mut child = Reaped::new(spawn(command)?);
+        let api = Api::new(&lease.address().to_string());
+        wait_ready(&mut child, &api, log.path()).await?;
+        let process = Process {
+            _child: std::sync::Mutex::new(child),
+            _lease: lease,
+            _log: log,
+        };
+        Ok(Toxiproxy {
+            _process: Arc::new(process),
+            api,
+        })
+    }
+
+    /// The HTTP API, for what a [`Link`] does not offer.
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// Makes a link to `upstream` on a free loopback port. `name` must be new.
+    /// `ending` is how its connections end, whoever ends them.
+    pub async fn link(
+        &self,
+        name: &str,
+        upstream: SocketAddr,
+        ending: Cut,
+    ) -> Result<ToxiproxyLink, ToxiproxyError> {
+        let lease = PortLease::take()?;
+        let listen = lease.address().to_string();
+        self.api
+            .create(name, &listen, &upstream.to_string())
+            .await?;
+        let link = ToxiproxyLink {
+            server: self.clone(),
+            name: name.to_owned(),
+            lease,
+            ending,
+            toxics: Mutex::default(),
+        };
+        if ending == Cut::Rst {
+            // With a toxicity of 0 it only arms connections and strikes none.
+            let toxic = Toxic::ResetPeer { timeout: 0 };
+            for (direction, toxic_name) in [
+                (Direction::ToServer, "arm-up"),
+                (Direction::ToClient, "arm-down"),
+            ] {
+                self.api
+                    .add_toxic(name, toxic_name, direction, toxic, 0)
+                    .await?;
+            }
+        }
+        Ok(link)
+    }
+}
+
+async fn wait_ready(child: &mut Reaped, api: &Api, log: &Path) -> Result<(), ToxiproxyError> {
+    let deadline = Instant::now() + START_PATIENCE;
+    loop {
+        let ended = child.child().try_wait()?;
+        let why = match (ended, api.version().await) {
+            (Some(status), _) => format!("it ended: {status}"),
+            (None, Ok(_)) => return Ok(()),
+            (None, Err(error)) => error.to_string(),
+        };
+        if ended.is_some() || Instant::now() >= deadline {
+            let log = std::fs::read(log).unwrap_or_default();
+            let log = String::from_utf8_lossy(&log).into_owned();
+            return Err(ToxiproxyError::NotReady { why, log });
+        }
+        sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// One proxy of a toxiproxy server.
+#[derive(Debug)]
+pub struct ToxiproxyLink {
+    server: Toxiproxy,
+    name: String,
+    lease: PortLease,
+    ending: Cut,
+    /// The toxics that are in force, by name: an action may come twice, but the
+    /// API takes no toxic twice.
+    toxics: Mutex<BTreeSet<String>>,
+}
+
+impl ToxiproxyLink {
+    /// Its name at the server.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Adds a toxic, in place of the one of the same kind and direction.
+    pub async fn add(&self, direction: Direction, toxic: Toxic) -> Result<(), ToxiproxyError> {
+        let kind = match toxic {
+            Toxic::Latency { .. } => "latency",
+            Toxic::Timeout { .. } => "timeout",
+            Toxic::ResetPeer { .. } => "reset",
+            Toxic::Bandwidth { .. } => "bandwidth",
+            Toxic::LimitData { .. } => "limit",
+            Toxic::SlowClose { .. } => "slow-close",
+        };
+        self.add_named(kind, direction, toxic).await
+    }
+
+    /// Takes away every toxic of this link.
+    pub async fn clear(&self) -> Result<(), ToxiproxyError> {
+        let names: Vec<String> = self.toxics.lock().await.iter().cloned().collect();
+        for name in names {
+            self.remove(&name).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the proxy away from the server.
+    pub async fn delete(self) -> Result<(), ToxiproxyError> {
+        Ok(self.server.api.delete(&self.name).await?)
+    }
+
+    async fn add_named(
+        &self,
+        kind: &str,
+        direction: Direction,
+        toxic: Toxic,
+    ) -> Result<(), ToxiproxyError> {
+        let name = toxic_name(kind, direction);
+        self.remove(&name).await?;
+        self.server
+            .api
+            .add_toxic(&self.name, &name, direction, toxic, 100)
+            .await?;
+        self.toxics.lock().await.insert(name);
+        Ok(())
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), ToxiproxyError> {
+        if self.toxics.lock().await.remove(name) {
+            self.server.api.remove_toxic(&self.name, name).await?;
+        }
+        Ok(())
+    }
+
+    async fn cut(&self, how: Cut) -> Result<(), ToxiproxyError> {
+        if how != self.ending {
+            return Err(ToxiproxyError::Ending(self.ending));
+        }
+        self.server.api.enable(&self.name, false).await?;
+        Ok(self.server.api.enable(&self.name, true).await?)
+    }
+
+    async fn apply_action(&self, action: LinkAction) -> Result<(), ToxiproxyError> {
+        let latency = |ms| Toxic::Latency {
+            latency: ms,
+            jitter: 0,
+        };
+        match action {
+            LinkAction::Hold(direction) => {
+                self.add_named("hold", direction, latency(HOLD_MS)).await
+            }
+            LinkAction::Release(direction) => self.remove(&toxic_name("hold", direction)).await,
+            LinkAction::Delay { direction, ms: 0 } => {
+                self.remove(&toxic_name("delay", direction)).await
+            }
+            LinkAction::Delay { direction, ms } => {
+                self.add_named("delay", direction, latency(ms)).await
+            }
+            LinkAction::Blackhole(direction) => {
+                let hole = Toxic::Timeout { timeout: 0 };
+                self.add_named("hole", direction, hole).await
+            }
+            LinkAction::Heal => {
+                self.clear().await?;
+                Ok(self.server.api.enable(&self.name, true).await?)
+            }
+            LinkAction::Cut(how) => self.cut(how).await,
+            LinkAction::Down => Ok(self.server.api.enable(&self.name, false).await?),
+            LinkAction::Up => Ok(self.server.api.enable(&self.name, true).await?),
+        }
+    }
+}
+
+fn toxic_name(kind: &str, direction: Direction) -> String {
+    let way = match direction {
+        Direction::ToServer => "up",
+        Direction::ToClient => "down",
+    };
+    format!("{kind}-{way}")
+}
+
+impl Link for ToxiproxyLink {
+    fn address(&self) -> SocketAddr {
+        self.lease.address()
+    }
+
+    fn apply(&self, action: LinkAction) -> Applied<'_> {
+        Box::pin(async move { Ok(self.apply_action(action).await?) })
+    }
+}

@@ -1,0 +1,125 @@
+//! JUnit XML: what CI systems read.
+//!
+//! One suite a lock, one case a cell. A case fails when its cell must turn the
+//! run red ([`Cell::is_bad`]): an *expected* violation is a pass, as a test that
+//! shows a known flaw should be. An unknown verdict is an error, not a failure:
+//! nothing was found wrong, the question was not answered.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+
+use super::ReportError;
+use super::matrix::sizes_text;
+use super::model::{Agreement, Cell, Replay, Report, verdict_word};
+use crate::check::Verdict;
+use crate::trace::{Story, story, words};
+
+/// The report as JUnit XML.
+pub fn junit(report: &Report) -> Result<String, ReportError> {
+    let mut suites: BTreeMap<usize, TestSuite> = BTreeMap::new();
+    let mut order: Vec<&str> = Vec::new();
+    for cell in &report.cells {
+        let at = match order.iter().position(|name| *name == cell.lock) {
+            Some(at) => at,
+            None => {
+                order.push(&cell.lock);
+                order.len() - 1
+            }
+        };
+        suites
+            .entry(at)
+            .or_insert_with(|| TestSuite::new(cell.lock.as_str()))
+            .add_test_case(case(report, cell));
+    }
+    let mut out = quick_junit::Report::new("lockproof");
+    out.add_test_suites(suites.into_values());
+    out.to_string().map_err(|e| ReportError::Render {
+        what: "junit.xml",
+        message: e.to_string(),
+    })
+}
+
+fn case(report: &Report, cell: &Cell) -> TestCase {
+    let name = format!(
+        "{} under {} ({})",
+        cell.property,
+        words::assumptions(&cell.assumptions),
+        sizes_text(cell.sizes)
+    );
+    let status = match problem(cell) {
+        None => TestCaseStatus::success(),
+        Some((kind, message)) => {
+            let mut status = TestCaseStatus::non_success(kind);
+            status.set_message(message).set_type("verdict");
+            status
+        }
+    };
+    let mut case = TestCase::new(name, status);
+    case.set_classname(cell.lock.as_str());
+    // A report from elsewhere may hold a negative or infinite time.
+    case.set_time(Duration::try_from_secs_f64(cell.seconds).unwrap_or_default());
+    case.set_system_out(detail(report, cell));
+    case
+}
+
+fn problem(cell: &Cell) -> Option<(NonSuccessKind, String)> {
+    if !cell.is_bad() {
+        return None;
+    }
+    let found = verdict_word(cell.verdict);
+    let mut message = match (cell.expected, cell.verdict) {
+        (Some(expected), verdict) if expected != verdict => {
+            format!("expected {}, found {found}", verdict_word(expected))
+        }
+        _ => found.to_string(),
+    };
+    if let Some(reason) = &cell.reason {
+        message += &format!(": {reason}");
+    }
+    if cell.agreement() == Agreement::Contradicted {
+        message += "; the real servers disagree with the model";
+    }
+    let kind = match cell.verdict {
+        Verdict::Unknown => NonSuccessKind::Error,
+        _ => NonSuccessKind::Failure,
+    };
+    Some((kind, message))
+}
+
+fn detail(report: &Report, cell: &Cell) -> String {
+    let mut out = format!("repeat: {}\nseed: {}\n", cell.command, report.seed);
+    let found = cell
+        .counterexample
+        .as_ref()
+        .and_then(|id| report.counterexample(id));
+    let Some(found) = found else { return out };
+    out += &story(
+        &found.trace,
+        &Story {
+            replay: found.replay_command.as_deref(),
+            meaning: report.properties.get(&cell.property).map(String::as_str),
+            ..Story::default()
+        },
+    );
+    if let Some(replay) = &found.replay {
+        out += &format!("{}\n", replay_text(replay));
+    }
+    out
+}
+
+/// A replay's result in a sentence.
+pub(super) fn replay_text(replay: &Replay) -> String {
+    match replay {
+        Replay::Reproduced => "reproduced on real servers".into(),
+        Replay::Diverged { step, model, real } => format!(
+            "diverged at step {step}: the model says {}, the real side {}",
+            words::printable(model),
+            words::printable(real)
+        ),
+        Replay::NotReplayable { reason } => {
+            format!("not replayable: {}", words::printable(reason))
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The report as Markdown, for job summaries and repositories.
+
+use std::fmt::Write;
+
+use super::junit::replay_text;
+use super::matrix::{Matrix, sizes_text};
+use super::model::{Cell, Report, verdict_mark, verdict_word};
+use super::terminal::{evidence, totals};
+use crate::trace::{Story, story, words};
+
+/// Stories beyond this many bytes are left out: hosts cut or refuse long
+/// documents (a GitHub job summary ends at 1 MiB).
+const STORIES_MAX: usize = 600_000;
+
+/// The report as Markdown.
+pub fn markdown(report: &Report) -> String {
+    let mut out = format!(
+        "# lockproof report\n\n{}\nlockproof {}, seed {}",
+        totals(report),
+        text(&report.tool_version),
+        report.seed
+    );
+    for server in &report.environment.servers {
+        let _ = write!(out, ", {} {}", text(&server.name), text(&server.version));
+    }
+    if let Some(proxy) = &report.environment.proxy {
+        let _ = write!(out, ", proxy: {}", text(proxy));
+    }
+    let _ = write!(out, "\n\n{}\n", fenced(&report.command, "sh"));
+    out += &surprises(report);
+    out += &tables(report);
+    out += &stories(report);
+    out
+}
+
+/// What a reader must see first: whatever turns the run red.
+fn surprises(report: &Report) -> String {
+    let bad: Vec<&Cell> = report
+        .cells
+        .iter()
+        .filter(|c| c.expected.is_some() && c.is_bad())
+        .collect();
+    if bad.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n## Not as expected\n\n");
+    for cell in bad {
+        let found = verdict_word(cell.verdict);
+        let what = match cell.expected.filter(|e| *e != cell.verdict) {
+            Some(expected) => {
+                format!("expected {}, found **{found}**", verdict_word(expected))
+            }
+            None => format!("{found}, but **the real servers disagree**"),
+        };
+        let _ = writeln!(
+            out,
+            "- **{}**, {} under {}: {what}{}",
+            text(&cell.lock),
+            text(&cell.property),
+            text(&words::assumptions(&cell.assumptions)),
+            evidence(cell).map_or(String::new(), |e| format!(" ({e})")),
+        );
+    }
+    out
+}
+
+fn tables(report: &Report) -> String {
+    let matrix = Matrix::new(report);
+    let mut out = String::new();
+    let mut lock = None;
+    let mut used: Vec<usize> = Vec::new();
+    for row in &matrix.rows {
+        if lock != Some(row.lock) {
+            lock = Some(row.lock);
+            used = (0..matrix.columns.len())
+                .filter(|c| {
+                    let mut rows = matrix.rows.iter().filter(|r| r.lock == row.lock);
+                    rows.any(|r| r.cells[*c].is_some())
+                })
+                .collect();
+            let _ = write!(out, "\n## {}\n\n", text(row.lock));
+            if !matrix.sizes_differ(row.lock) {
+                let _ = write!(out, "{}\n\n", sizes_text(row.sizes));
+            }
+            let names = used
+                .iter()
+                .map(|c| text(&words::assumptions(matrix.columns[*c])));
+            let _ = writeln!(
+                out,
+                "| property | {} |",
+                names.collect::<Vec<_>>().join(" | ")
+            );
+            let _ = writeln!(out, "|---|{}", "---|".repeat(used.len()));
+        }
+        let mut name = text(row.property);
+        if matrix.sizes_differ(row.lock) {
+            name += &format!("<br>({})", sizes_text(row.sizes));
+        }
+        let fields = used
+            .iter()
+            .map(|c| row.cells[*c].map_or(String::new(), |i| field(&report.cells[i])));
+        let _ = writeln!(
+            out,
+            "| {name} | {} |",
+            fields.collect::<Vec<_>>().join(" | ")
+        );
+    }
+    out
+}
+
+fn field(cell: &Cell) -> String {
+    let mut out = format!(
+        "{} {}",
+        verdict_mark(cell.verdict),
+        verdict_word(cell.verdict)
+    );
+    if let Some(expected) = cell.expected.filter(|e| *e != cell.verdict) {
+        out += &format!(" **(expected {})**", verdict_word(expected));
+    }
+    out += &format!("<br>{} states", words::thousands(cell.states));
+    if let Some(evidence) = evidence(cell) {
+        out += &format!("<br>{evidence}");
+    }
+    if let Some(reason) = &cell.reason {
+        out += &format!("<br>{}", text(&words::shorten(reason, 80)));
+    }
+    out
+}
+
+fn stories(report: &Report) -> String {
+    if report.counterexamples.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n## Counterexamples\n");
+    let mut left_out = 0;
+    for found in &report.counterexamples {
+        let property = found.trace.property.as_deref().unwrap_or_default();
+        let told = story(
+            &found.trace,
+            &Story {
+                replay: found.replay_command.as_deref(),
+                meaning: report.properties.get(property).map(String::as_str),
+                ..Story::default()
+            },
+        );
+        if out.len() + told.len() > STORIES_MAX {
+            left_out += 1;
+            continue;
+        }
+        let _ = write!(
+            out,
+            "\n<details><summary>{}: {} violates {}{}</summary>\n\n{}\n</details>\n",
+            text(&found.id),
+            text(&found.trace.lock.name),
+            text(property),
+            match &found.replay {
+                Some(replay) => format!(" ({})", text(&replay_text(replay))),
+                None => String::new(),
+            },
+            fenced(&told, "")
+        );
+    }
+    if left_out > 0 {
+        let _ = write!(
+            out,
+            "\n{} left out here for their length; report.html and report.json have them.\n",
+            words::plural(left_out, "more story").replace("storys", "stories")
+        );
+    }
+    out
+}
+
+/// Text in which no character means anything to Markdown or HTML.
+fn text(value: &str) -> String {
+    let mut out = String::new();
+    for c in words::printable(value).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A code block whose fence is longer than any run of backticks inside.
+fn fenced(body: &str, language: &str) -> String {
+    let longest = body
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}\n", body.trim_end())
+}

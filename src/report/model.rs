@@ -1,0 +1,320 @@
+//! The result model: everything that a published result says.
+//!
+//! A run fills a [`Report`]; JSON, Markdown, HTML, JUnit, the terminal table and
+//! the baseline are renderings of it and look nowhere else. It is versioned,
+//! because reports are kept and compared across versions. It holds the texts of
+//! the lock files and the configuration, so that a reader needs nothing but the
+//! report to see what was checked, and the command that repeats each cell.
+//!
+//! The glossary (what a property or a fault means) comes from whoever owns the
+//! catalogue and is carried along; the renderings have no list of their own that
+//! could drift from it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::Verdict;
+use crate::trace::{Assumption, Trace};
+
+/// The schema name that this version reads and writes.
+pub const SCHEMA: &str = "lockproof.report/1";
+
+/// A run over locks, properties and assumption sets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Version of lockproof, e.g. `0.1.0`.
+    pub tool_version: String,
+    /// What it ran on, as far as results may depend on it.
+    pub environment: Environment,
+    /// The seed of everything that was drawn.
+    pub seed: u64,
+    /// The command line that makes the whole report again.
+    pub command: String,
+    /// The configuration's text, as read.
+    pub config: String,
+    /// Property id to its meaning in a sentence.
+    pub properties: BTreeMap<String, String>,
+    /// Assumption name to its meaning in a sentence.
+    pub assumptions: BTreeMap<String, String>,
+    /// The locks, in the order of the report.
+    pub locks: Vec<LockText>,
+    /// The cells, in the order of the report.
+    pub cells: Vec<Cell>,
+    /// The counterexamples that cells point to.
+    pub counterexamples: Vec<Counterexample>,
+}
+
+/// What the run ran on. No host names, paths, times or speeds: two machines with
+/// the same servers make the same report.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// The real servers, in the order in which they were used; empty if nothing
+    /// was replayed.
+    pub servers: Vec<Server>,
+    /// `embedded` or `toxiproxy VERSION`; `None` if nothing was replayed.
+    pub proxy: Option<String>,
+}
+
+/// A server program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// `redis-server`, `valkey-server`, ...
+    pub name: String,
+    /// As the server states it.
+    pub version: String,
+}
+
+/// A lock and its texts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockText {
+    /// The lock's name, to which cells refer.
+    pub name: String,
+    /// The path, or the built-in name, that was checked.
+    pub path: String,
+    /// SHA-256 (hex) over the file and all of its scripts.
+    pub sha256: String,
+    /// The lock file first, then its scripts.
+    pub files: Vec<SourceFile>,
+}
+
+/// A file's text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceFile {
+    /// Path relative to where the command ran.
+    pub path: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// Sizes of a check. Cells with other sizes are other cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sizes {
+    /// Number of clients.
+    pub clients: u8,
+    /// Number of independent nodes.
+    pub nodes: u8,
+    /// The lease in model ticks.
+    pub ttl_ticks: u32,
+}
+
+/// One question and its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Name of a lock in [`Report::locks`].
+    pub lock: String,
+    /// Catalogue id of the property.
+    pub property: String,
+    /// The assumption set, in catalogue order; empty for "no faults".
+    pub assumptions: Vec<Assumption>,
+    /// Sizes of the check.
+    pub sizes: Sizes,
+    /// The model's verdict.
+    pub verdict: Verdict,
+    /// The verdict that the baseline expects, if it knows the cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Verdict>,
+    /// Why the verdict is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Distinct states explored.
+    pub states: u64,
+    /// Transitions explored.
+    pub transitions: u64,
+    /// Length of the longest shortest path from the initial state.
+    pub depth: u32,
+    /// Wall-clock time in s. The one figure that differs from run to run.
+    pub seconds: f64,
+    /// How often the counterexample was replayed (violated cells).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replays: Option<Replays>,
+    /// Random walks of the model that were replayed (cells that hold).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walks: Option<Walks>,
+    /// Id of a counterexample in [`Report::counterexamples`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterexample: Option<String>,
+    /// The command line that repeats this cell.
+    pub command: String,
+}
+
+/// Replays of one counterexample on real servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replays {
+    /// Number that gave exactly the predicted replies.
+    pub reproduced: u32,
+    /// Number of replays that were started.
+    pub attempts: u32,
+}
+
+/// Replays of random walks on real servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Walks {
+    /// Number of walks.
+    pub count: u32,
+    /// Steps of all walks together.
+    pub steps: u64,
+    /// Walks in which a real reply differed from the predicted one.
+    pub diverged: u32,
+}
+
+/// A trace that violates a property, and what became of it on real servers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counterexample {
+    /// Unique in the report, e.g. `setnx-expire-01`.
+    pub id: String,
+    /// The trace.
+    pub trace: Trace,
+    /// The result of its last replay; `None` if it was not replayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
+    /// The command line that replays it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay_command: Option<String>,
+}
+
+/// What became of a replay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Replay {
+    /// Every reply was the predicted one.
+    Reproduced,
+    /// The two sides went apart: a bug in the model, always a failure.
+    Diverged {
+        /// The step, counted from 1 as the story numbers them.
+        step: usize,
+        /// What the model predicted.
+        model: String,
+        /// What the real side did.
+        real: String,
+    },
+    /// The real side cannot do what the trace asks for.
+    NotReplayable {
+        /// Why not, in words.
+        reason: String,
+    },
+}
+
+/// Whether the real side agrees with a cell's verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Agreement {
+    /// Every replay and walk went as predicted.
+    Confirmed,
+    /// Nothing was run on real servers.
+    Untested,
+    /// At least one replay or walk went another way.
+    Contradicted,
+}
+
+impl Cell {
+    /// Whether the real side agrees. A verdict counts only when it does.
+    pub fn agreement(&self) -> Agreement {
+        let replays = self
+            .replays
+            .map(|r| (r.attempts, r.attempts - r.reproduced.min(r.attempts)));
+        let walks = self.walks.map(|w| (w.count, w.diverged));
+        let (runs, wrong) = [replays, walks]
+            .into_iter()
+            .flatten()
+            .fold((0, 0), |(a, b), (runs, wrong)| (a + runs, b + wrong));
+        match (runs, wrong) {
+            (_, 1..) => Agreement::Contradicted,
+            (0, _) => Agreement::Untested,
+            _ => Agreement::Confirmed,
+        }
+    }
+
+    /// Whether this cell must turn a run red: it is not as expected (without an
+    /// expectation: it does not hold), or the real side contradicts it.
+    pub fn is_bad(&self) -> bool {
+        self.verdict != self.expected.unwrap_or(Verdict::Holds)
+            || self.agreement() == Agreement::Contradicted
+    }
+}
+
+impl Report {
+    /// The counterexample with this id.
+    pub fn counterexample(&self, id: &str) -> Option<&Counterexample> {
+        self.counterexamples.iter().find(|c| c.id == id)
+    }
+
+    /// The lock with this name.
+    pub fn lock(&self, name: &str) -> Option<&LockText> {
+        self.locks.iter().find(|l| l.name == name)
+    }
+
+    /// Numbers for a summary.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for cell in &self.cells {
+            totals.cells += 1;
+            totals.states += cell.states;
+            match cell.verdict {
+                Verdict::Holds => totals.holds += 1,
+                Verdict::Violated => totals.violated += 1,
+                Verdict::Unknown => totals.unknown += 1,
+            }
+            if cell.expected.is_some_and(|e| e != cell.verdict) {
+                totals.unexpected += 1;
+            }
+            match cell.agreement() {
+                Agreement::Confirmed => totals.confirmed += 1,
+                Agreement::Contradicted => totals.contradicted += 1,
+                Agreement::Untested => {}
+            }
+        }
+        totals
+    }
+}
+
+/// Numbers for a summary; each counts cells except `states`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// All cells.
+    pub cells: usize,
+    /// Cells that hold.
+    pub holds: usize,
+    /// Cells that are violated.
+    pub violated: usize,
+    /// Cells without an answer.
+    pub unknown: usize,
+    /// Cells whose verdict is not the expected one.
+    pub unexpected: usize,
+    /// Cells that the real side confirmed.
+    pub confirmed: usize,
+    /// Cells that the real side contradicted.
+    pub contradicted: usize,
+    /// States of all cells together.
+    pub states: u64,
+}
+
+/// The word for a verdict.
+pub fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "holds",
+        Verdict::Violated => "violated",
+        Verdict::Unknown => "unknown",
+    }
+}
+
+/// A mark beside the word, so that colour is never the only difference.
+pub fn verdict_mark(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "✓",
+        Verdict::Violated => "✗",
+        Verdict::Unknown => "?",
+    }
+}

@@ -1,0 +1,213 @@
+'use strict';
+// The page works without this script; it adds filters, stepping and keys.
+// It reads no data but the document, and writes no markup: only classes,
+// attributes and text.
+(() => {
+  const root = document.documentElement;
+  root.classList.add('scripted');
+  const $ = (selector, from = document) => from.querySelector(selector);
+  const $$ = (selector, from = document) => [...from.querySelectorAll(selector)];
+
+  // --- theme -------------------------------------------------------------
+  $('#theme').addEventListener('click', () => {
+    const dark = root.dataset.theme
+      ? root.dataset.theme === 'dark'
+      : matchMedia('(prefers-color-scheme: dark)').matches;
+    root.dataset.theme = dark ? 'light' : 'dark';
+  });
+
+  // --- filters -----------------------------------------------------------
+  const filters = ['lock', 'property', 'verdict'].map((name) => $('#f-' + name));
+  const matches = (td, verdict) =>
+    !verdict ||
+    (verdict === 'unexpected' ? td.classList.contains('surprise') : td.dataset.verdict === verdict);
+  function filter() {
+    const [lock, property, verdict] = filters.map((f) => f.value);
+    let shown = 0;
+    for (const body of $$('#matrix tbody')) {
+      let any = false;
+      for (const row of $$('tr[data-property]', body)) {
+        let found = 0;
+        for (const td of $$('td[data-verdict]', row)) {
+          const on = matches(td, verdict);
+          td.classList.toggle('off', !on);
+          found += on;
+        }
+        const fits = (!lock || body.dataset.lock === lock) &&
+          (!property || row.dataset.property === property) && found > 0;
+        row.hidden = !fits;
+        if (fits) { any = true; shown += found; }
+      }
+      body.hidden = !any;
+    }
+    const active = lock || property || verdict;
+    $('#count').textContent = active ? shown + (shown === 1 ? ' cell' : ' cells') : '';
+  }
+  filters.forEach((f) => f.addEventListener('change', filter));
+
+  // --- the open cell -----------------------------------------------------
+  let current = null; // the counterexample on show
+  let step = 0;
+  let lastCell = null; // to give the focus back
+
+  function open() {
+    const id = decodeURIComponent(location.hash.slice(1));
+    const target = id && document.getElementById(id);
+    current = null;
+    if (!target || !target.classList.contains('detail')) {
+      if (lastCell) { lastCell.focus(); lastCell = null; }
+      return;
+    }
+    lastCell = $('#matrix td a[href="#' + id + '"]');
+    const cx = target.dataset.cx && document.getElementById(target.dataset.cx);
+    const src = target.dataset.source && document.getElementById(target.dataset.source);
+    let place = $(':scope > .slot-src', target);
+    if (cx) {
+      $('.slot', target).append(cx);
+      place = $('.panes .slot-src', cx) || place;
+    }
+    if (src) place.append(src);
+    $('h2', target).focus({ preventScroll: true });
+    scrollTo(0, 0);
+    if (cx && $('.now', cx)) {
+      current = cx;
+      go(wantBad ? +cx.dataset.violation : 1);
+      wantBad = false;
+    }
+  }
+  let wantBad = false;
+
+  function visible(element, box) {
+    const a = element.getBoundingClientRect();
+    const b = box.getBoundingClientRect();
+    if (a.top < b.top) box.scrollTop += a.top - b.top - 40;
+    else if (a.bottom > b.bottom) box.scrollTop += a.bottom - b.bottom + 40;
+  }
+
+  function mark(selector, on, from) {
+    for (const old of $$(selector + '.on', from)) old.classList.remove('on');
+    for (const now of on) now.classList.add('on');
+  }
+
+  function lineOf(number) {
+    const li = $('.now li[data-step="' + number + '"]', current);
+    return li ? +li.dataset.line : 0;
+  }
+
+  // A step without a line of its own (a reply on its way, a tick) keeps the
+  // line that acted last, of the same run of steps.
+  function showLine(number) {
+    let line = 0;
+    for (let k = number; k > 0 && !line; k--) line = lineOf(k);
+    const code = $('.code.main', current);
+    const li = code && line ? code.children[line - 1] : null;
+    mark('.code li', li ? [li] : [], current);
+    return li;
+  }
+
+  function go(wanted) {
+    const items = $$('.now li', current);
+    step = Math.min(Math.max(wanted, 1), items.length);
+    const pick = (selector) => $$(selector + '[data-step="' + step + '"]', current);
+    mark('.now li', pick('.now li'), current);
+    mark('.lp .s', pick('.lp .s'), current);
+    const told = pick('.story span');
+    mark('.story span', told, current);
+    const li = showLine(step);
+    // The last line first: if not all of them fit, the first one wins.
+    for (const line of [told.at(-1), told[0]]) {
+      if (line) visible(line, $('.story', current));
+    }
+    if (li) visible(li, $('.text .slot-src', current));
+    const row = pick('.lp .s')[0];
+    if (row) {
+      const at = row.getBoundingClientRect();
+      if (at.top < 130 || at.bottom > innerHeight - 20) {
+        scrollBy(0, at.top - innerHeight / 2);
+      }
+    }
+  }
+
+  const moves = {
+    first: () => go(1),
+    prev: () => go(step - 1),
+    next: () => go(step + 1),
+    bad: () => go(+current.dataset.violation),
+  };
+
+  document.addEventListener('click', (event) => {
+    const button = event.target.closest('button[data-go]');
+    if (button && current) {
+      const move = moves[button.dataset.go];
+      if (move) move(); else go(+button.dataset.go);
+      return;
+    }
+    const copy = event.target.closest('.copy');
+    if (copy) {
+      const text = $('code', copy.parentElement);
+      getSelection().selectAllChildren(text);
+      if (navigator.clipboard) navigator.clipboard.writeText(text.textContent).catch(() => {});
+      copy.textContent = 'copied';
+      setTimeout(() => { copy.textContent = 'copy'; }, 1500);
+      return;
+    }
+    const row = event.target.closest('.story span[data-step], .lp .s');
+    if (row && current && current.contains(row)) go(+row.dataset.step);
+  });
+
+  // Hovering shows a step's line without leaving the step that is marked.
+  document.addEventListener('mouseover', (event) => {
+    if (!current) return;
+    const row = event.target.closest('.lp .s, .story span[data-step]');
+    showLine(row && current.contains(row) ? +row.dataset.step : step);
+  });
+
+  function jump() {
+    const button = $('#jump');
+    const shown = $$('#matrix td[data-verdict=violated]:not(.off)')
+      .find((td) => td.offsetParent !== null);
+    const target = shown ? $('a', shown).hash : button && '#' + button.dataset.first;
+    if (target) { wantBad = true; location.hash = target; }
+  }
+  if ($('#jump')) $('#jump').addEventListener('click', jump);
+
+  // --- keys --------------------------------------------------------------
+  function across(link, key) {
+    const td = link.closest('td');
+    const row = td.parentElement;
+    const column = [...row.children].indexOf(td);
+    if (key === 'ArrowLeft' || key === 'ArrowRight') {
+      const links = $$('td a', row);
+      return links[links.indexOf(link) + (key === 'ArrowLeft' ? -1 : 1)];
+    }
+    const rows = $$('#matrix tr[data-property]').filter((r) => r.offsetParent !== null);
+    const other = rows[rows.indexOf(row) + (key === 'ArrowUp' ? -1 : 1)];
+    return other && (other.children[column].querySelector('a') || $('td a', other));
+  }
+
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest('select, input, textarea')) return;
+    const key = event.key;
+    const link = event.target.closest('#matrix td a');
+    if (link && key.startsWith('Arrow')) {
+      const next = across(link, key);
+      if (next) { next.focus(); event.preventDefault(); }
+      return;
+    }
+    const detail = $('.detail:target, .src:target, .cx:target');
+    if (!detail) {
+      if (key === 'v') jump();
+      return;
+    }
+    if (key === 'Escape') { location.hash = '#top'; return; }
+    if (!current) return;
+    const move = {
+      ArrowRight: 'next', j: 'next', ArrowLeft: 'prev', k: 'prev', Home: 'first', v: 'bad', End: 'bad',
+    }[key];
+    if (move) { moves[move](); event.preventDefault(); }
+  });
+
+  addEventListener('hashchange', open);
+  open();
+})();

@@ -1,0 +1,211 @@
+//! Tables for the terminal.
+//!
+//! Plain text without colour or cursor movement: the caller prints it, pipes it
+//! or puts it into a log. Verdicts carry a mark besides the word, so nothing is
+//! lost without colour.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use unicode_width::UnicodeWidthStr;
+
+use super::matrix::{Matrix, sizes_text};
+use super::model::{Agreement, Cell, Report, verdict_mark, verdict_word};
+use crate::check::{CheckReport, CheckResult, Verdict};
+use crate::trace::{Assumption, words};
+
+/// The whole matrix: one table a lock.
+pub fn matrix(report: &Report) -> String {
+    matrix_within(report, usize::MAX)
+}
+
+/// The whole matrix; a table that is wider than `width` columns is continued in
+/// another one below.
+pub fn matrix_within(report: &Report, width: usize) -> String {
+    let matrix = Matrix::new(report);
+    let mut out = String::new();
+    let mut rest = matrix.rows.as_slice();
+    while let Some(first) = rest.first() {
+        let count = rest.iter().take_while(|r| r.lock == first.lock).count();
+        let (rows, after) = rest.split_at(count);
+        rest = after;
+        let varied = matrix.sizes_differ(first.lock);
+        let used: Vec<usize> = (0..matrix.columns.len())
+            .filter(|c| rows.iter().any(|r| r.cells[*c].is_some()))
+            .collect();
+        let mut grid = Grid {
+            header: used.iter().map(|c| column(matrix.columns[*c])).collect(),
+            rows: Vec::new(),
+        };
+        for row in rows {
+            let mut name = words::printable(row.property);
+            if varied {
+                name += &format!("\n({})", sizes_text(row.sizes));
+            }
+            let cell = |c: &usize| row.cells[*c].map(|i| cell_text(&report.cells[i]));
+            let fields = used.iter().map(|c| cell(c).unwrap_or_default());
+            grid.rows.push((name, fields.collect()));
+        }
+        out += &words::printable(first.lock);
+        if !varied {
+            out += &format!(" ({})", sizes_text(first.sizes));
+        }
+        out += &format!("\n{}\n", grid.render(width));
+    }
+    out + &totals(report)
+}
+
+/// The last line under the tables, and of the Markdown summary.
+pub(super) fn totals(report: &Report) -> String {
+    let t = report.totals();
+    let mut parts = vec![
+        words::plural(t.cells as u32, "cell"),
+        format!("{} hold", t.holds),
+        format!("{} violated", t.violated),
+        format!("{} unknown", t.unknown),
+        format!("{} confirmed on real servers", t.confirmed),
+    ];
+    if t.contradicted > 0 {
+        parts.push(format!("{} CONTRADICTED by real servers", t.contradicted));
+    }
+    if t.unexpected > 0 {
+        parts.push(format!("{} NOT as expected", t.unexpected));
+    }
+    parts.join(", ") + "\n"
+}
+
+fn cell_text(cell: &Cell) -> String {
+    let mut text = format!(
+        "{} {}",
+        verdict_mark(cell.verdict),
+        verdict_word(cell.verdict)
+    );
+    if let Some(expected) = cell.expected.filter(|e| *e != cell.verdict) {
+        text += &format!("\n! expected {}", verdict_word(expected));
+    }
+    text += &format!("\n{} states", words::thousands(cell.states));
+    if let Some(evidence) = evidence(cell) {
+        text += &format!("\n{evidence}");
+    }
+    text
+}
+
+/// What the real side says, in a few words.
+pub(super) fn evidence(cell: &Cell) -> Option<String> {
+    let mut parts = Vec::new();
+    if let Some(r) = cell.replays {
+        parts.push(format!("replayed {}/{}", r.reproduced, r.attempts));
+    }
+    if let Some(w) = cell.walks {
+        parts.push(match w.diverged {
+            0 => format!("{} agree", words::plural(w.count, "walk")),
+            n => format!("{n} of {} diverged", words::plural(w.count, "walk")),
+        });
+    }
+    let disagree = cell.agreement() == Agreement::Contradicted;
+    let mark = if disagree { "≠ " } else { "" };
+    (!parts.is_empty()).then(|| format!("{mark}{}", parts.join(", ")))
+}
+
+/// The table of one check: property x assumption set with verdict and states.
+pub fn check_table(report: &CheckReport) -> String {
+    check_table_within(report, usize::MAX)
+}
+
+/// The table of one check; if it is wider than `width` columns, it is continued
+/// in another one below.
+pub fn check_table_within(report: &CheckReport, width: usize) -> String {
+    let mut columns: Vec<&[Assumption]> = Vec::new();
+    let mut properties: Vec<&str> = Vec::new();
+    for result in &report.results {
+        if !columns.contains(&result.assumptions.as_slice()) {
+            columns.push(&result.assumptions);
+        }
+        if !properties.contains(&result.property.as_str()) {
+            properties.push(&result.property);
+        }
+    }
+    let cell = |property: &str, set: &[Assumption]| {
+        let mut results = report.results.iter();
+        let found = results.find(|r| r.property == property && r.assumptions.as_slice() == set);
+        found.map(result_text).unwrap_or_default()
+    };
+    let grid = Grid {
+        header: columns.iter().map(|set| column(set)).collect(),
+        rows: properties
+            .iter()
+            .map(|property| {
+                let fields = columns.iter().map(|set| cell(property, set)).collect();
+                (words::printable(property), fields)
+            })
+            .collect(),
+    };
+    grid.render(width)
+}
+
+fn result_text(result: &CheckResult) -> String {
+    let mark = verdict_mark(result.verdict);
+    let mut text = format!("{mark} {}", verdict_word(result.verdict));
+    if let (Verdict::Violated, Some(trace)) = (result.verdict, &result.trace) {
+        text += &format!(" in {}", words::plural(trace.steps.len() as u32, "step"));
+    }
+    text += &format!("\n{} states", words::thousands(result.states));
+    if let Some(reason) = &result.reason {
+        text += &format!("\n{}", words::shorten(&words::printable(reason), 60));
+    }
+    text
+}
+
+fn column(set: &[Assumption]) -> String {
+    match set {
+        [] => "no faults".to_string(),
+        set => {
+            let names: Vec<String> = set.iter().map(words::assumption).collect();
+            names.join("\n+ ")
+        }
+    }
+}
+
+/// A table before it is laid out: a header and rows that begin with a property.
+struct Grid {
+    header: Vec<String>,
+    rows: Vec<(String, Vec<String>)>,
+}
+
+impl Grid {
+    /// One table, or as many as it takes to stay within the width; at least one
+    /// column goes into each.
+    fn render(&self, width: usize) -> String {
+        let mut tables = Vec::new();
+        let mut first = 0;
+        while first < self.header.len() {
+            let mut count = self.header.len() - first;
+            let mut table = self.table(first, count);
+            while count > 1 && widest(&table) > width {
+                count -= 1;
+                table = self.table(first, count);
+            }
+            tables.push(table + "\n");
+            first += count;
+        }
+        tables.join("\n")
+    }
+
+    fn table(&self, first: usize, count: usize) -> String {
+        let mut table = Table::new();
+        // Fixed arrangement: comfy-table would ask the terminal for its width,
+        // and the same report must give the same text everywhere.
+        table
+            .load_style(presets::UTF8_HORIZONTAL_ONLY)
+            .set_content_arrangement(ContentArrangement::Disabled);
+        let columns = first..first + count;
+        let property = "property".to_string();
+        table.set_header(std::iter::once(&property).chain(&self.header[columns.clone()]));
+        for (name, fields) in &self.rows {
+            table.add_row(std::iter::once(name).chain(&fields[columns.clone()]));
+        }
+        table.to_string()
+    }
+}
+
+fn widest(table: &str) -> usize {
+    table.lines().map(UnicodeWidthStr::width).max().unwrap_or(0)
+}

@@ -1,0 +1,440 @@
+//! Does a trace make sense?
+//!
+//! The types say what a step may look like; this pass says which steps may
+//! follow which: no reply without an execution, no execution of what was lost,
+//! nobody acts while dead or stopped, clocks only go on. A replay that started
+//! on a trace without these would hang or blame the wrong side, so each reader
+//! of a file runs it first. It knows nothing about locks or Redis: whether a
+//! reply is *right* is for the replay to find out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Event, Fault, Setup, Step, Trace, words};
+use crate::redis::Reply;
+
+/// Where a trace contradicts itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inconsistency {
+    /// Something in the head of the trace.
+    #[error("{0}")]
+    Setup(String),
+    /// Something in a step; steps count from 1.
+    #[error("step {step} ({what}): {problem}")]
+    Step {
+        step: usize,
+        what: String,
+        problem: String,
+    },
+}
+
+/// Checks that the trace can have happened.
+pub fn validate(trace: &Trace) -> Result<(), Inconsistency> {
+    setup(&trace.setup).map_err(Inconsistency::Setup)?;
+    head(trace).map_err(Inconsistency::Setup)?;
+    let mut run = Run::new(&trace.setup);
+    for (i, step) in trace.steps.iter().enumerate() {
+        run.step(step).map_err(|problem| Inconsistency::Step {
+            step: i + 1,
+            what: words::event(trace, &step.event),
+            problem,
+        })?;
+    }
+    Ok(())
+}
+
+fn ensure(ok: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
+    if ok { Ok(()) } else { Err(problem()) }
+}
+
+const PERSISTENCE: [&str; 3] = ["none", "everysec", "always"];
+const PHASES: [&str; 6] = [
+    "idle",
+    "acquiring",
+    "held",
+    "releasing",
+    "paused",
+    "crashed",
+];
+
+fn setup(s: &Setup) -> Result<(), String> {
+    ensure(s.clients > 0, || "setup.clients must be at least 1".into())?;
+    ensure(s.nodes > 0, || "setup.nodes must be at least 1".into())?;
+    for (name, value) in [
+        ("ttl_ms", s.ttl_ms),
+        ("tick_ms", s.tick_ms),
+        ("timeout_ms", s.timeout_ms),
+    ] {
+        ensure(value > 0, || {
+            format!("setup.{name} is {value}, but must be positive")
+        })?;
+    }
+    persistence(&s.persistence)
+}
+
+fn persistence(name: &str) -> Result<(), String> {
+    ensure(PERSISTENCE.contains(&name), || {
+        format!(
+            "persistence is {:?}, but must be none, everysec or always",
+            words::shorten(name, 40)
+        )
+    })
+}
+
+fn head(trace: &Trace) -> Result<(), String> {
+    let hash = &trace.lock.sha256;
+    ensure(
+        hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()),
+        || "lock.sha256 is not a SHA-256 in hex (64 digits)".into(),
+    )?;
+    match &trace.property {
+        // The violating step may be followed by its consequences (an operation
+        // that ends), so it need not be the very last.
+        Some(property) => ensure(
+            trace.steps.iter().any(|s| s.violates.contains(property)),
+            || format!("the trace claims to violate {property}, but none of its steps does"),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// One message's life, as far as it has come.
+struct Message {
+    client: u8,
+    node: u8,
+    executed: Option<Reply>,
+    request_lost: bool,
+    reply_lost: bool,
+    failed: Option<Definite>,
+    delivered: bool,
+}
+
+type Definite = bool;
+
+/// What the steps so far add up to.
+struct Run<'a> {
+    setup: &'a Setup,
+    ticks: u32,
+    messages: BTreeMap<u32, Message>,
+    clients_stopped: BTreeSet<u8>,
+    clients_dead: BTreeSet<u8>,
+    nodes_stopped: BTreeSet<u8>,
+    links_cut: BTreeSet<(u8, u8)>,
+}
+
+impl<'a> Run<'a> {
+    fn new(setup: &'a Setup) -> Self {
+        Run {
+            setup,
+            ticks: 0,
+            messages: BTreeMap::new(),
+            clients_stopped: BTreeSet::new(),
+            clients_dead: BTreeSet::new(),
+            nodes_stopped: BTreeSet::new(),
+            links_cut: BTreeSet::new(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        self.clock(step)?;
+        self.views(step)?;
+        match &step.event {
+            Event::Call { client, op, .. } => {
+                ensure(op == "acquire" || op == "release", || {
+                    format!("there is no operation {:?}", words::shorten(op, 40))
+                })?;
+                self.acts(*client)
+            }
+            Event::Wake { client, .. } | Event::Choose { client, .. } | Event::Write { client } => {
+                self.acts(*client)
+            }
+            Event::Outcome { client, .. } => self.acts(*client),
+            Event::Send {
+                client,
+                node,
+                message,
+                argv,
+                ..
+            } => self.send(*client, *node, *message, argv),
+            Event::Execute {
+                client,
+                node,
+                message,
+                reply,
+            } => self.execute(*client, *node, *message, reply),
+            Event::Deliver {
+                client,
+                node,
+                message,
+                reply,
+                ignored,
+            } => self.deliver(*client, *node, *message, reply, *ignored),
+            Event::Fail {
+                client,
+                node,
+                message,
+                definite,
+            } => self.fail(*client, *node, *message, *definite),
+            Event::Tick => Ok(()),
+            Event::Fault { fault } => self.fault(fault),
+        }
+    }
+
+    /// A tick step may carry the time before it or after it; every other step
+    /// carries exactly the number of ticks so far.
+    fn clock(&mut self, step: &Step) -> Result<(), String> {
+        let before = self.ticks;
+        if step.event == Event::Tick {
+            self.ticks += 1;
+        }
+        ensure((before..=self.ticks).contains(&step.tick), || {
+            format!(
+                "it is dated tick {}, but {} passed so far",
+                step.tick,
+                words::plural(self.ticks, "tick")
+            )
+        })
+    }
+
+    fn views(&self, step: &Step) -> Result<(), String> {
+        let (found, wanted) = (step.clients.len(), usize::from(self.setup.clients));
+        ensure(found == wanted, || {
+            format!("it tells what {found} clients believe, but there are {wanted}")
+        })?;
+        for (i, view) in step.clients.iter().enumerate() {
+            let name = words::client(i as u8);
+            ensure(PHASES.contains(&view.phase.as_str()), || {
+                let phase = words::shorten(&view.phase, 40);
+                format!("client {name} has an unknown phase {phase:?}")
+            })?;
+            ensure(view.believes || !view.valid, || {
+                format!("client {name} has a valid lock that it does not believe to hold")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn client(&self, client: u8) -> Result<(), String> {
+        ensure(client < self.setup.clients, || {
+            format!(
+                "client {client} does not exist: there are {}, counted from 0",
+                self.setup.clients
+            )
+        })
+    }
+
+    fn node(&self, node: u8) -> Result<(), String> {
+        ensure(node < self.setup.nodes, || {
+            format!(
+                "node {node} does not exist: there are {}, counted from 0",
+                self.setup.nodes
+            )
+        })
+    }
+
+    fn acts(&self, client: u8) -> Result<(), String> {
+        self.client(client)?;
+        let name = words::client(client);
+        ensure(!self.clients_dead.contains(&client), || {
+            format!("{name} has crashed before and cannot act")
+        })?;
+        ensure(!self.clients_stopped.contains(&client), || {
+            format!("{name} is stopped and cannot act")
+        })
+    }
+
+    fn send(&mut self, client: u8, node: u8, id: u32, argv: &[String]) -> Result<(), String> {
+        self.acts(client)?;
+        self.node(node)?;
+        ensure(!argv.is_empty(), || "the command is empty".into())?;
+        let message = Message {
+            client,
+            node,
+            executed: None,
+            request_lost: false,
+            reply_lost: false,
+            failed: None,
+            delivered: false,
+        };
+        ensure(self.messages.insert(id, message).is_none(), || {
+            format!("message {id} was sent before")
+        })
+    }
+
+    /// The message, if it exists and belongs to this client and node.
+    fn message(&mut self, client: u8, node: u8, id: u32) -> Result<&mut Message, String> {
+        self.client(client)?;
+        self.node(node)?;
+        let message = self
+            .messages
+            .get_mut(&id)
+            .ok_or_else(|| format!("message {id} was never sent"))?;
+        let fits = (message.client, message.node) == (client, node);
+        let (from, to) = (words::client(message.client), words::node(message.node));
+        ensure(fits, || format!("message {id} went from {from} to {to}"))?;
+        Ok(message)
+    }
+
+    fn execute(&mut self, client: u8, node: u8, id: u32, reply: &Reply) -> Result<(), String> {
+        let stopped = self.nodes_stopped.contains(&node);
+        let message = self.message(client, node, id)?;
+        ensure(!stopped, || {
+            format!("{} is stopped and executes nothing", words::node(node))
+        })?;
+        ensure(!message.request_lost, || {
+            format!("message {id} was lost before the node saw it")
+        })?;
+        ensure(message.failed != Some(true), || {
+            format!("message {id} had failed as surely not executed")
+        })?;
+        ensure(message.executed.is_none(), || {
+            format!("message {id} was executed before")
+        })?;
+        message.executed = Some(reply.clone());
+        Ok(())
+    }
+
+    fn deliver(
+        &mut self,
+        client: u8,
+        node: u8,
+        id: u32,
+        reply: &Reply,
+        ignored: bool,
+    ) -> Result<(), String> {
+        if !ignored {
+            self.acts(client)?;
+        }
+        let message = self.message(client, node, id)?;
+        let Some(executed) = &message.executed else {
+            return Err(format!("message {id} was never executed"));
+        };
+        ensure(executed == reply, || {
+            format!(
+                "the node replied {}, but {} arrives",
+                words::reply(executed),
+                words::reply(reply)
+            )
+        })?;
+        ensure(!message.reply_lost, || {
+            format!("the reply to message {id} was lost")
+        })?;
+        ensure(!message.delivered, || {
+            format!("the reply to message {id} arrived before")
+        })?;
+        ensure(message.failed.is_none() || ignored, || {
+            format!("message {id} failed before; nobody waits for its reply")
+        })?;
+        message.delivered = true;
+        Ok(())
+    }
+
+    fn fail(&mut self, client: u8, node: u8, id: u32, definite: bool) -> Result<(), String> {
+        let message = self.message(client, node, id)?;
+        ensure(!message.delivered && message.failed.is_none(), || {
+            format!("message {id} had ended before")
+        })?;
+        ensure(!(definite && message.executed.is_some()), || {
+            format!("message {id} was executed, so it cannot fail as surely not executed")
+        })?;
+        message.failed = Some(definite);
+        Ok(())
+    }
+
+    fn fault(&mut self, fault: &Fault) -> Result<(), String> {
+        match fault {
+            Fault::ClientCrash { client } => {
+                self.client(*client)?;
+                ensure(self.clients_dead.insert(*client), || {
+                    format!("{} has crashed before", words::client(*client))
+                })
+            }
+            Fault::ClientPause { client } => {
+                self.acts(*client)?;
+                self.clients_stopped.insert(*client);
+                Ok(())
+            }
+            Fault::ClientResume { client } => {
+                self.client(*client)?;
+                ensure(self.clients_stopped.remove(client), || {
+                    format!("{} was not stopped", words::client(*client))
+                })
+            }
+            Fault::Overrun { client }
+            | Fault::ClientSkew { client, .. }
+            | Fault::ClientDrift { client, .. } => self.client(*client),
+            Fault::Lose {
+                client,
+                node,
+                message,
+                reply,
+            } => self.lose(*client, *node, *message, *reply),
+            Fault::Delay {
+                client,
+                node,
+                message,
+                ..
+            } => self.message(*client, *node, *message).map(|_| ()),
+            Fault::LinkCut { client, node } => self.link(*client, *node, true),
+            Fault::LinkHeal { client, node } => self.link(*client, *node, false),
+            _ => self.node_fault(fault),
+        }
+    }
+
+    fn lose(&mut self, client: u8, node: u8, id: u32, reply: bool) -> Result<(), String> {
+        let message = self.message(client, node, id)?;
+        ensure(!message.delivered, || {
+            format!("the reply to message {id} arrived before")
+        })?;
+        if reply {
+            message.reply_lost = true;
+            return Ok(());
+        }
+        ensure(message.executed.is_none(), || {
+            format!("message {id} was executed before; only its reply can still be lost")
+        })?;
+        message.request_lost = true;
+        Ok(())
+    }
+
+    fn link(&mut self, client: u8, node: u8, cut: bool) -> Result<(), String> {
+        self.client(client)?;
+        self.node(node)?;
+        let changed = match cut {
+            true => self.links_cut.insert((client, node)),
+            false => self.links_cut.remove(&(client, node)),
+        };
+        let state = if cut { "was cut before" } else { "was not cut" };
+        ensure(changed, || format!("this link {state}"))
+    }
+
+    fn node_fault(&mut self, fault: &Fault) -> Result<(), String> {
+        match fault {
+            Fault::NodeRestart {
+                node,
+                persistence: policy,
+                ..
+            } => {
+                self.node(*node)?;
+                // A process that dies while it is stopped runs after its restart.
+                self.nodes_stopped.remove(node);
+                persistence(policy)
+            }
+            Fault::NodePause { node } => {
+                self.node(*node)?;
+                ensure(self.nodes_stopped.insert(*node), || {
+                    format!("{} was stopped before", words::node(*node))
+                })
+            }
+            Fault::NodeResume { node } => {
+                self.node(*node)?;
+                ensure(self.nodes_stopped.remove(node), || {
+                    format!("{} was not stopped", words::node(*node))
+                })
+            }
+            Fault::NodeFsync { node } | Fault::ClockJump { node, .. } => self.node(*node),
+            // The others are handled by the caller; a new fault lands here and
+            // is accepted until somebody states its rule.
+            _ => Ok(()),
+        }
+    }
+}

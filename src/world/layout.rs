@@ -1,0 +1,119 @@
+//! How a world state is packed into a few machine words.
+//!
+//! Each field gets just the bits that its table needs. No field crosses a
+//! word, so reading and writing one is a shift and a mask.
+
+/// A packed world state of `W` words.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct State<const W: usize>(pub [u64; W]);
+
+impl<const W: usize> std::fmt::Debug for State<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for word in self.0 {
+            write!(f, "{word:016x}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A place in a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    word: u8,
+    shift: u8,
+    mask: u64,
+}
+
+impl Field {
+    /// A field that takes no room and always reads 0.
+    pub const NOTHING: Field = Field {
+        word: 0,
+        shift: 0,
+        mask: 0,
+    };
+
+    /// True if the field can hold anything but 0.
+    pub fn exists(self) -> bool {
+        self.mask != 0
+    }
+}
+
+impl<const W: usize> State<W> {
+    /// Reads a field.
+    #[inline(always)]
+    pub fn get(&self, field: Field) -> usize {
+        ((self.0[usize::from(field.word)] >> field.shift) & field.mask) as usize
+    }
+
+    /// Writes a field. The value must fit; a field of no room takes only 0.
+    #[inline(always)]
+    pub fn set(&mut self, field: Field, value: usize) {
+        debug_assert!(value as u64 <= field.mask, "{value} does not fit {field:?}");
+        let word = &mut self.0[usize::from(field.word)];
+        *word = (*word & !(field.mask << field.shift)) | ((value as u64) << field.shift);
+    }
+}
+
+/// Gives out fields, first fit.
+#[derive(Debug, Default)]
+pub struct Packer {
+    /// Bits taken in each word.
+    taken: Vec<u8>,
+}
+
+impl Packer {
+    /// A field for the values `0..=most`.
+    pub fn field(&mut self, most: usize) -> Field {
+        let bits = (usize::BITS - most.leading_zeros()) as u8;
+        if bits == 0 {
+            return Field::NOTHING;
+        }
+        let word = match self.taken.iter().position(|taken| taken + bits <= 64) {
+            Some(word) => word,
+            None => {
+                self.taken.push(0);
+                self.taken.len() - 1
+            }
+        };
+        let shift = self.taken[word];
+        self.taken[word] += bits;
+        let mask = u64::MAX >> (64 - bits);
+        Field {
+            word: word as u8,
+            shift,
+            mask,
+        }
+    }
+
+    /// Words needed.
+    pub fn words(&self) -> usize {
+        self.taken.len().max(1)
+    }
+
+    /// Bits needed.
+    pub fn bits(&self) -> usize {
+        self.taken.iter().map(|taken| usize::from(*taken)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_keep_their_values_and_touch_no_other() {
+        let mut packer = Packer::default();
+        let fields: Vec<Field> = [1, 5, 1000, 0, 70_000, 255, 12, u32::MAX as usize]
+            .map(|most| packer.field(most))
+            .to_vec();
+        let values = [1, 4, 999, 0, 66_000, 200, 11, 123_456_789];
+        let mut state = State::<3>([0; 3]);
+        for (field, value) in fields.iter().zip(values) {
+            state.set(*field, value);
+        }
+        for (field, value) in fields.iter().zip(values) {
+            assert_eq!(state.get(*field), value);
+        }
+        assert!(packer.words() <= 3);
+    }
+}

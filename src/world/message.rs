@@ -1,0 +1,137 @@
+//! A message in flight, packed into one field of a world state.
+
+/// What a message carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Content {
+    /// A command, by the closure's number.
+    Request(u16),
+    /// A reply, by the closure's number.
+    Reply(u16),
+    /// The connection broke under the command.
+    Broken,
+}
+
+/// A request on its way to a node, or what comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Message {
+    pub content: Content,
+    pub node: u8,
+    /// The client's thread that sent the command.
+    pub thread: u8,
+    /// The thread still waits for the reply.
+    pub awaited: bool,
+    /// Ticks that it may still stay in flight; 0 means now.
+    pub allowance: u8,
+}
+
+/// Bits of a packed message, lowest first: content, node, thread, awaited, allowance.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageLayout {
+    commands: u16,
+    replies: u16,
+    content: u8,
+    node: u8,
+    allowance: u8,
+}
+
+fn bits(most: usize) -> u8 {
+    (usize::BITS - most.leading_zeros()) as u8
+}
+
+impl MessageLayout {
+    /// A layout for so many different commands, replies, nodes, and allowances
+    /// up to the given one.
+    pub fn new(commands: usize, replies: usize, nodes: u8, allowance: u8) -> MessageLayout {
+        MessageLayout {
+            commands: commands as u16,
+            replies: replies as u16,
+            content: bits(commands + replies + 1),
+            node: bits(usize::from(nodes) - 1),
+            allowance: bits(usize::from(allowance)),
+        }
+    }
+
+    /// The greatest packed value.
+    pub fn most(&self) -> usize {
+        (1 << (self.content + self.node + 3 + self.allowance)) - 1
+    }
+
+    /// Packs a message; never 0, which stands for an empty slot.
+    #[inline]
+    pub fn pack(&self, message: Message) -> usize {
+        let content = match message.content {
+            Content::Request(command) => 1 + command,
+            Content::Reply(reply) => 1 + self.commands + reply,
+            Content::Broken => 1 + self.commands + self.replies,
+        };
+        let mut shift = self.content;
+        let mut packed = usize::from(content);
+        let mut put = |value: usize, bits: u8| {
+            packed |= value << shift;
+            shift += bits;
+        };
+        put(usize::from(message.node), self.node);
+        put(usize::from(message.thread), 2);
+        put(usize::from(message.awaited), 1);
+        put(usize::from(message.allowance), self.allowance);
+        packed
+    }
+
+    /// Unpacks a slot; `None` if it is empty.
+    #[inline]
+    pub fn unpack(&self, packed: usize) -> Option<Message> {
+        if packed == 0 {
+            return None;
+        }
+        let mut rest = packed;
+        let mut take = |bits: u8| {
+            let value = rest & ((1 << bits) - 1);
+            rest >>= bits;
+            value
+        };
+        let content = take(self.content) as u16;
+        let content = if content <= self.commands {
+            Content::Request(content - 1)
+        } else if content <= self.commands + self.replies {
+            Content::Reply(content - 1 - self.commands)
+        } else {
+            Content::Broken
+        };
+        Some(Message {
+            content,
+            node: take(self.node) as u8,
+            thread: take(2) as u8,
+            awaited: take(1) == 1,
+            allowance: take(self.allowance) as u8,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_packing() {
+        let layout = MessageLayout::new(3, 4, 5, 2);
+        let contents = (0..3)
+            .map(Content::Request)
+            .chain((0..4).map(Content::Reply))
+            .chain([Content::Broken]);
+        for content in contents {
+            for (node, thread, awaited, allowance) in [(0, 0, false, 0), (4, 3, true, 2)] {
+                let message = Message {
+                    content,
+                    node,
+                    thread,
+                    awaited,
+                    allowance,
+                };
+                let packed = layout.pack(message);
+                assert!(packed != 0 && packed <= layout.most());
+                assert_eq!(layout.unpack(packed), Some(message));
+            }
+        }
+        assert_eq!(layout.unpack(0), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! What can happen in the world, and its code in an [`Action`].
+
+use crate::lock::Op;
+
+use super::system::Action;
+
+/// One transition of the world. Messages are named by client and slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Move {
+    /// The driver calls an operation.
+    Call {
+        client: u8,
+        op: Op,
+    },
+    /// A thread whose time has come runs on.
+    Wake {
+        client: u8,
+        thread: u8,
+    },
+    /// `random(n)` gives `value`.
+    Choose {
+        client: u8,
+        thread: u8,
+        value: u8,
+    },
+    /// A request in flight reaches its node and is executed.
+    Execute {
+        client: u8,
+        slot: u8,
+    },
+    /// A reply, or the news that the connection failed, reaches its client.
+    Deliver {
+        client: u8,
+        slot: u8,
+    },
+    /// The holder writes to the guarded counter.
+    Write {
+        client: u8,
+    },
+    /// All clocks advance.
+    Tick,
+    /// The end of a pause.
+    Resume {
+        client: u8,
+    },
+    /// The end of a server's pause.
+    ResumeNode {
+        node: u8,
+    },
+    /// The end of a partition.
+    Heal {
+        client: u8,
+        node: u8,
+    },
+    /// A server's log reaches its disk.
+    Fsync {
+        node: u8,
+    },
+    // Faults, each of which costs budget:
+    Crash {
+        client: u8,
+    },
+    Pause {
+        client: u8,
+    },
+    Overrun {
+        client: u8,
+    },
+    Delay {
+        client: u8,
+        slot: u8,
+    },
+    Lose {
+        client: u8,
+        slot: u8,
+    },
+    Cut {
+        client: u8,
+        node: u8,
+    },
+    RestartNone {
+        node: u8,
+    },
+    RestartEverysec {
+        node: u8,
+    },
+    RestartAlways {
+        node: u8,
+    },
+    PauseNode {
+        node: u8,
+    },
+    /// The client's clock offset becomes the one with this index.
+    Skew {
+        client: u8,
+        skew: u8,
+    },
+    /// A tick in which this client's clock advances by 0 or 2 ticks.
+    Drift {
+        client: u8,
+        ticks: u8,
+    },
+    /// A server's clock jumps forward or back.
+    Jump {
+        node: u8,
+        back: bool,
+    },
+}
+
+impl Move {
+    /// Packs the move: kind, then up to three small numbers.
+    pub fn encode(self) -> Action {
+        let code = |kind: u32, a: u8, b: u8, c: u8| {
+            Action(kind << 24 | u32::from(a) << 16 | u32::from(b) << 8 | u32::from(c))
+        };
+        match self {
+            Move::Call { client, op } => code(0, client, u8::from(op == Op::Release), 0),
+            Move::Wake { client, thread } => code(1, client, thread, 0),
+            Move::Choose {
+                client,
+                thread,
+                value,
+            } => code(2, client, thread, value),
+            Move::Execute { client, slot } => code(3, client, slot, 0),
+            Move::Deliver { client, slot } => code(4, client, slot, 0),
+            Move::Write { client } => code(5, client, 0, 0),
+            Move::Tick => code(6, 0, 0, 0),
+            Move::Resume { client } => code(7, client, 0, 0),
+            Move::ResumeNode { node } => code(8, node, 0, 0),
+            Move::Heal { client, node } => code(9, client, node, 0),
+            Move::Fsync { node } => code(10, node, 0, 0),
+            Move::Crash { client } => code(11, client, 0, 0),
+            Move::Pause { client } => code(12, client, 0, 0),
+            Move::Overrun { client } => code(13, client, 0, 0),
+            Move::Delay { client, slot } => code(14, client, slot, 0),
+            Move::Lose { client, slot } => code(15, client, slot, 0),
+            Move::Cut { client, node } => code(16, client, node, 0),
+            Move::RestartNone { node } => code(17, node, 0, 0),
+            Move::RestartEverysec { node } => code(18, node, 0, 0),
+            Move::RestartAlways { node } => code(19, node, 0, 0),
+            Move::PauseNode { node } => code(20, node, 0, 0),
+            Move::Skew { client, skew } => code(21, client, skew, 0),
+            Move::Drift { client, ticks } => code(22, client, ticks, 0),
+            Move::Jump { node, back } => code(23, node, u8::from(back), 0),
+        }
+    }
+
+    /// Unpacks what [`Move::encode`] packed; `None` for any other code.
+    pub fn decode(action: Action) -> Option<Move> {
+        let [kind, a, b, c] = action.0.to_be_bytes();
+        Some(match kind {
+            0 => Move::Call {
+                client: a,
+                op: if b == 0 { Op::Acquire } else { Op::Release },
+            },
+            1 => Move::Wake {
+                client: a,
+                thread: b,
+            },
+            2 => Move::Choose {
+                client: a,
+                thread: b,
+                value: c,
+            },
+            3 => Move::Execute { client: a, slot: b },
+            4 => Move::Deliver { client: a, slot: b },
+            5 => Move::Write { client: a },
+            6 => Move::Tick,
+            7 => Move::Resume { client: a },
+            8 => Move::ResumeNode { node: a },
+            9 => Move::Heal { client: a, node: b },
+            10 => Move::Fsync { node: a },
+            11 => Move::Crash { client: a },
+            12 => Move::Pause { client: a },
+            13 => Move::Overrun { client: a },
+            14 => Move::Delay { client: a, slot: b },
+            15 => Move::Lose { client: a, slot: b },
+            16 => Move::Cut { client: a, node: b },
+            17 => Move::RestartNone { node: a },
+            18 => Move::RestartEverysec { node: a },
+            19 => Move::RestartAlways { node: a },
+            20 => Move::PauseNode { node: a },
+            21 => Move::Skew { client: a, skew: b },
+            22 => Move::Drift {
+                client: a,
+                ticks: b,
+            },
+            23 => Move::Jump {
+                node: a,
+                back: b != 0,
+            },
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_move_survives_its_code() {
+        for kind in 0..24u32 {
+            let action = Action(kind << 24 | 1 << 16 | 1 << 8);
+            let decoded = Move::decode(action).expect("kinds below 24 are moves");
+            assert_eq!(Move::decode(decoded.encode()), Some(decoded));
+        }
+        assert_eq!(Move::decode(Action(24 << 24)), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! Random walks through a world: what fidelity replays and big models get.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::layout::State;
+use super::moves::Move;
+use super::system::{Action, System, Transition};
+use super::world::World;
+
+/// A seeded random walk of up to `length` moves from the start. Faults are
+/// chosen less often than other moves, so that a budget is not spent before
+/// anything happened; a walk never enters what the model cannot represent.
+pub fn random_walk<const W: usize>(
+    world: &World<W>,
+    seed: u64,
+    length: usize,
+) -> Vec<(Action, State<W>)> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut state = world.start();
+    let mut moves = Vec::with_capacity(length);
+    while moves.len() < length {
+        let mut choices: Vec<(u32, Transition<State<W>>)> = Vec::new();
+        world.successors(&state, &mut |transition| {
+            if transition.overflow == 0 {
+                choices.push((weight(&transition), transition));
+            }
+        });
+        let total: u32 = choices.iter().map(|(weight, _)| weight).sum();
+        if total == 0 {
+            break;
+        }
+        let mut draw = random.random_range(0..total);
+        let chosen = choices.into_iter().find(|(weight, _)| {
+            let hit = draw < *weight;
+            draw = draw.saturating_sub(*weight);
+            hit
+        });
+        let Some((_, transition)) = chosen else {
+            break;
+        };
+        state = transition.state;
+        moves.push((transition.action, state));
+    }
+    moves
+}
+
+fn weight<S>(transition: &Transition<S>) -> u32 {
+    match Move::decode(transition.action) {
+        Some(Move::Crash { .. }) => 1,
+        _ if transition.fault => 2,
+        Some(Move::Call { .. }) => 6,
+        Some(Move::Write { .. } | Move::Fsync { .. }) => 3,
+        _ => 8,
+    }
+}

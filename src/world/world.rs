@@ -1,0 +1,374 @@
+//! The world of one check: sizes, switches, and where everything stands in a
+//! state.
+
+use std::sync::Arc;
+
+use super::catalogue::{Fault, Switch};
+use super::layout::{Field, Packer, State};
+use super::message::{Message, MessageLayout};
+use super::tables::{NONE, Tables};
+
+/// Most clients and nodes of a world.
+pub const CLIENTS_MAX: usize = 4;
+/// See [`CLIENTS_MAX`].
+pub const NODES_MAX: usize = 7;
+/// Most messages in flight that one client can have.
+pub const SLOTS: usize = 5;
+
+/// Sizes and switches of a world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldConfig {
+    pub clients: u8,
+    pub nodes: u8,
+    /// The lease in ticks.
+    pub ttl_ticks: u8,
+    /// The lock can be acquired again by its holder.
+    pub reentrant: bool,
+    /// The fault switches that are on.
+    pub switches: Vec<Switch>,
+}
+
+impl WorldConfig {
+    /// Budget and size of a fault; zero if its switch is off.
+    pub fn switch(&self, fault: Fault) -> (u8, u8) {
+        self.switches
+            .iter()
+            .find(|switch| switch.fault == fault)
+            .map_or((0, 0), |switch| (switch.budget, switch.size))
+    }
+
+    /// Messages in flight that one client can have. While a server stands
+    /// still, a client that tries again and again leaves a request behind each
+    /// time; otherwise few are ever in flight at once.
+    pub fn slots(&self) -> usize {
+        let (pauses, _) = self.switch(Fault::NodePause);
+        if pauses > 0 { SLOTS } else { 3 }
+    }
+
+    /// Most of the nodes.
+    pub fn quorum(&self) -> u8 {
+        self.nodes / 2 + 1
+    }
+}
+
+/// Fields of one client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClientFields {
+    /// Class of its automaton.
+    pub local: Field,
+    /// 0 up, 1 crashed, 2 + k paused for k ticks so far.
+    pub status: Field,
+    /// Index of its clock offset.
+    pub skew: Field,
+    /// 0: holds and read the counter's present value (or does not hold),
+    /// 1: somebody has written since, 2: has written itself.
+    pub effect: Field,
+    /// Nodes on which the running operation took effect, up to a quorum.
+    pub effective: Field,
+    /// Ticks since its last operation ended, while something of it is left.
+    pub grace: Field,
+    /// Its work outlasts the lease.
+    pub overrun: Field,
+    /// Messages in flight, the least first; the world uses the first few.
+    slots: [Field; SLOTS],
+}
+
+/// Fields of one node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeFields {
+    /// Its keyspace.
+    pub keyspace: Field,
+    /// 0 up, 1 + k paused for k ticks so far.
+    pub pause: Field,
+    /// The keyspace on its disk (everysec only).
+    pub synced: Field,
+    /// The disk lags since before the last tick.
+    pub lagging: Field,
+}
+
+/// The world as a transition system over states of `W` words.
+pub struct World<const W: usize> {
+    pub config: WorldConfig,
+    pub tables: Arc<Tables>,
+    pub(super) clients: Vec<ClientFields>,
+    pub(super) nodes: Vec<NodeFields>,
+    /// `cut[client * nodes + node]`.
+    pub(super) cut: Vec<Field>,
+    /// Budget left, by fault.
+    pub(super) budget: [Field; 13],
+    pub(super) messages: MessageLayout,
+    /// Class of a client that has done nothing yet.
+    pub(super) fresh: u16,
+    /// Index of the clock offset 0.
+    pub(super) no_skew: u8,
+    slots_used: usize,
+    bits: usize,
+}
+
+/// Why a world could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum WorldError {
+    /// The state does not fit the largest representation.
+    #[error(
+        "a state of this world takes {bits} bits, more than {most}; use fewer clients, nodes or faults"
+    )]
+    TooWide { bits: usize, most: usize },
+}
+
+/// Where everything stands, before the width is known.
+pub struct Plan {
+    config: WorldConfig,
+    tables: Arc<Tables>,
+    packer: Packer,
+    clients: Vec<ClientFields>,
+    nodes: Vec<NodeFields>,
+    cut: Vec<Field>,
+    budget: [Field; 13],
+    messages: MessageLayout,
+}
+
+impl Plan {
+    /// Lays out the states of a world.
+    pub fn new(config: WorldConfig, tables: Arc<Tables>) -> Plan {
+        let mut packer = Packer::default();
+        let (_, delay) = config.switch(Fault::Delay);
+        let messages = MessageLayout::new(
+            tables.closure.commands.len(),
+            tables.closure.replies.len(),
+            config.nodes,
+            delay,
+        );
+        let clients = (0..config.clients)
+            .map(|_| client_fields(&config, &tables, &messages, &mut packer))
+            .collect();
+        let nodes = (0..config.nodes)
+            .map(|_| node_fields(&config, &tables, &mut packer))
+            .collect();
+        let links = usize::from(config.clients) * usize::from(config.nodes);
+        let (partitions, _) = config.switch(Fault::Partition);
+        let cut = (0..links)
+            .map(|_| packer.field(usize::from(partitions.min(1))))
+            .collect();
+        let mut budget = [Field::NOTHING; 13];
+        for switch in &config.switches {
+            budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
+        }
+        Plan {
+            config,
+            tables,
+            packer,
+            clients,
+            nodes,
+            cut,
+            budget,
+            messages,
+        }
+    }
+
+    /// Words that a state takes.
+    pub fn words(&self) -> usize {
+        self.packer.words()
+    }
+
+    /// The world over states of `W` words.
+    ///
+    /// # Errors
+    /// If a state does not fit.
+    pub fn build<const W: usize>(self) -> Result<World<W>, WorldError> {
+        let bits = self.packer.bits();
+        if self.packer.words() > W {
+            return Err(WorldError::TooWide { bits, most: W * 64 });
+        }
+        let no_skew = self.tables.needs.skews.iter().position(|skew| *skew == 0);
+        Ok(World {
+            slots_used: self.config.slots(),
+            fresh: self.tables.class_of[0],
+            no_skew: no_skew.map_or(0, |index| index as u8),
+            config: self.config,
+            tables: self.tables,
+            clients: self.clients,
+            nodes: self.nodes,
+            cut: self.cut,
+            budget: self.budget,
+            messages: self.messages,
+            bits,
+        })
+    }
+}
+
+fn client_fields(
+    config: &WorldConfig,
+    tables: &Tables,
+    messages: &MessageLayout,
+    packer: &mut Packer,
+) -> ClientFields {
+    let (crashes, _) = config.switch(Fault::ClientCrash);
+    let (pauses, pause) = config.switch(Fault::ClientPause);
+    let (overruns, _) = config.switch(Fault::Overrun);
+    let status = if pauses > 0 {
+        2 + usize::from(pause)
+    } else {
+        usize::from(crashes.min(1))
+    };
+    ClientFields {
+        local: packer.field(tables.facts.len() - 1),
+        status: packer.field(status),
+        skew: packer.field(tables.needs.skews.len() - 1),
+        effect: packer.field(2),
+        effective: packer.field(usize::from(config.quorum())),
+        grace: packer.field(usize::from(config.ttl_ticks)),
+        overrun: packer.field(usize::from(overruns.min(1))),
+        slots: std::array::from_fn(|slot| {
+            if slot < config.slots() {
+                packer.field(messages.most())
+            } else {
+                Field::NOTHING
+            }
+        }),
+    }
+}
+
+fn node_fields(config: &WorldConfig, tables: &Tables, packer: &mut Packer) -> NodeFields {
+    let (pauses, pause) = config.switch(Fault::NodePause);
+    let (losses, _) = config.switch(Fault::RestartEverysec);
+    let keyspaces = tables.keyspaces - 1;
+    NodeFields {
+        keyspace: packer.field(keyspaces),
+        pause: packer.field(if pauses > 0 {
+            1 + usize::from(pause)
+        } else {
+            0
+        }),
+        synced: packer.field(if losses > 0 { keyspaces } else { 0 }),
+        lagging: packer.field(usize::from(losses.min(1))),
+    }
+}
+
+impl<const W: usize> World<W> {
+    /// Bits of a state that are in use.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// The state before anything happened.
+    pub fn start(&self) -> State<W> {
+        let mut state = State([0; W]);
+        for client in &self.clients {
+            state.set(client.local, usize::from(self.fresh));
+            state.set(client.skew, usize::from(self.no_skew));
+        }
+        for switch in &self.config.switches {
+            state.set(
+                self.budget[switch.fault as usize],
+                usize::from(switch.budget),
+            );
+        }
+        state
+    }
+
+    // ---- reading a state ----
+
+    pub(super) fn crashed(&self, state: &State<W>, client: usize) -> bool {
+        state.get(self.clients[client].status) == 1
+    }
+
+    /// Ticks that the client has been paused for, if it is paused.
+    pub(super) fn paused(&self, state: &State<W>, client: usize) -> Option<u8> {
+        let status = state.get(self.clients[client].status);
+        (status >= 2).then(|| (status - 2) as u8)
+    }
+
+    /// Up and running.
+    pub(super) fn runs(&self, state: &State<W>, client: usize) -> bool {
+        state.get(self.clients[client].status) == 0
+    }
+
+    pub(super) fn node_paused(&self, state: &State<W>, node: usize) -> Option<u8> {
+        state
+            .get(self.nodes[node].pause)
+            .checked_sub(1)
+            .map(|ticks| ticks as u8)
+    }
+
+    pub(super) fn cut(&self, client: usize, node: usize) -> Field {
+        self.cut[client * usize::from(self.config.nodes) + node]
+    }
+
+    pub(super) fn message(&self, state: &State<W>, client: usize, slot: usize) -> Option<Message> {
+        self.messages.unpack(state.get(self.slots(client)[slot]))
+    }
+
+    /// The message slots of a client.
+    #[inline]
+    pub(super) fn slots(&self, client: usize) -> &[Field] {
+        &self.clients[client].slots[..self.slots_used]
+    }
+
+    /// What can still be spent of a fault's budget.
+    pub(super) fn left(&self, state: &State<W>, fault: Fault) -> usize {
+        state.get(self.budget[fault as usize])
+    }
+
+    /// The class of a client's automaton, the time of a pause counted in.
+    pub(super) fn class_now(&self, state: &State<W>, client: usize) -> u16 {
+        let class = state.get(self.clients[client].local) as u16;
+        match self.paused(state, client) {
+            Some(ticks) if ticks > 0 => self
+                .tables
+                .step(class, super::client::Symbolic::Advance(ticks))
+                .map_or(class, |(next, _)| next),
+            _ => class,
+        }
+    }
+
+    /// B of a client; a dead one believes nothing.
+    pub fn believes(&self, state: &State<W>, client: usize) -> bool {
+        let class = state.get(self.clients[client].local);
+        !self.crashed(state, client) && self.tables.facts[class].believes
+    }
+
+    /// V of a client, on its own clock.
+    pub fn valid(&self, state: &State<W>, client: usize) -> bool {
+        !self.crashed(state, client)
+            && self.tables.facts[usize::from(self.class_now(state, client))].valid
+    }
+
+    // ---- the concrete side compares with these ----
+
+    /// The class of a client's automaton, as it was when it last ran.
+    pub fn class(&self, state: &State<W>, client: usize) -> u16 {
+        state.get(self.clients[client].local) as u16
+    }
+
+    /// The number of a node's keyspace.
+    pub fn keyspace(&self, state: &State<W>, node: usize) -> u16 {
+        state.get(self.nodes[node].keyspace) as u16
+    }
+
+    /// The message in a slot.
+    pub fn message_in(&self, state: &State<W>, client: u8, slot: u8) -> Option<Message> {
+        self.message(state, usize::from(client), usize::from(slot))
+    }
+
+    /// The client's clock offset in ticks.
+    pub fn skew_ticks(&self, state: &State<W>, client: u8) -> i8 {
+        self.tables.needs.skews[state.get(self.clients[usize::from(client)].skew)]
+    }
+
+    /// The token generations that a client's requests in flight name.
+    pub fn generations_in_flight(&self, state: &State<W>, client: usize) -> u8 {
+        (0..self.slots_used)
+            .filter_map(|slot| match self.message(state, client, slot)?.content {
+                super::message::Content::Request(command) => {
+                    Some(self.tables.generations[usize::from(command)])
+                }
+                _ => None,
+            })
+            .fold(0, |all, one| all | one)
+    }
+
+    /// True if every table entry that a state names is a real one.
+    pub(super) fn is_entry(id: u16) -> bool {
+        id != NONE
+    }
+}

@@ -1,0 +1,7 @@
+//! Systems on which the explorers are tested and measured.
+
+#![allow(dead_code)] // Each test file uses some of them.
+
+pub mod graph;
+pub mod grid;
+pub mod redlock;

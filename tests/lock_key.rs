@@ -1,0 +1,338 @@
+//! A key is equal for states that go on alike, and different for all others.
+
+mod lock_support;
+use lock_support::*;
+
+use std::collections::HashMap;
+
+use lockproof::lock::{Input, Op, Output, Program, Waiting, builtin_names};
+use lockproof::redis::Reply;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Tokens by one name, stored times relative to the client's present.
+fn relative(clock: i64) -> impl Fn(&[u8]) -> Vec<u8> {
+    move |text| {
+        let text = String::from_utf8_lossy(text);
+        if text.len() == 13
+            && let Ok(ms) = text.parse::<i64>()
+        {
+            return format!("time {}", (ms - clock).clamp(-20_000, 20_000)).into_bytes();
+        }
+        if text.starts_with("token-") {
+            return b"a token".to_vec();
+        }
+        text.into_owned().into_bytes()
+    }
+}
+
+fn relative_key(p: &Program) -> Vec<u8> {
+    p.key(&relative(p.clock_ms()))
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn relative_output(p: &Program, mut output: Output) -> Output {
+    let canon = relative(p.clock_ms());
+    for request in &mut output.sent {
+        for word in &mut request.argv {
+            *word = canon(word);
+        }
+    }
+    output
+}
+
+#[test]
+fn programs_can_move_between_threads() {
+    fn sendable<T: Send>(_: &T) {}
+    sendable(&start("token"));
+}
+
+#[test]
+fn one_history_gives_one_key_in_another_program_and_after_a_restart() {
+    for name in builtin_names() {
+        let (mut a, mut b) = (start(name), start(name));
+        for _ in 0..2 {
+            for input in [acquire("token-1"), advance(40), reply(0, ok()), advance(3)] {
+                step(&mut a, input.clone());
+                step(&mut b, input);
+                assert_eq!(key(&a), key(&b), "{name}");
+            }
+            b.restart(CLOCK).unwrap();
+            a = start(name);
+        }
+    }
+}
+
+#[test]
+fn the_clock_alone_does_not_show() {
+    for name in builtin_names() {
+        let (mut early, mut late) = (start(name), start(name));
+        late.restart(CLOCK + 987_654).unwrap();
+        for input in [
+            acquire("token-1"),
+            advance(40),
+            reply(0, Reply::Int(0)),
+            advance(9),
+        ] {
+            step(&mut early, input.clone());
+            step(&mut late, input);
+            assert_eq!(relative_key(&early), relative_key(&late), "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_idle_client_has_forgotten_its_token() {
+    let mut p = start("token");
+    let fresh = key(&p);
+    step(&mut p, acquire("token-1"));
+    step(&mut p, reply(0, Reply::Nil));
+    step(&mut p, advance(77));
+    assert_eq!(key(&p), fresh);
+}
+
+#[test]
+fn tokens_show_only_as_their_new_names() {
+    let (mut a, mut b) = (start("redlock"), start("redlock"));
+    step(&mut a, acquire("token-1"));
+    step(&mut b, acquire("token-2"));
+    assert_ne!(key(&a), key(&b));
+    assert_eq!(relative_key(&a), relative_key(&b));
+}
+
+/// Runs acquire in two clients whose first `random(2)` differs: are the states
+/// after that different, and what do they do later?
+fn two_ways(body: &str) -> (Program, Program) {
+    let run = |value| {
+        let mut p = acquiring(body);
+        step(&mut p, acquire("token-1"));
+        step(&mut p, Input::Choose { thread: 0, value });
+        p
+    };
+    (run(1), run(2))
+}
+
+#[track_caller]
+fn told_apart(body: &str) {
+    let (a, b) = two_ways(body);
+    assert_ne!(key(&a), key(&b));
+}
+
+#[track_caller]
+fn the_same(body: &str) {
+    let (a, b) = two_ways(body);
+    assert_eq!(key(&a), key(&b));
+}
+
+#[test]
+fn two_waits_on_one_line_are_told_apart() {
+    told_apart("if random(2) == 1 then sleep(5) else sleep(5) end return busy()");
+    told_apart(
+        "local f = random(2) == 1 and function() sleep(5) end or function() sleep(5) end f() return busy()",
+    );
+}
+
+#[test]
+fn half_finished_expressions_are_told_apart() {
+    told_apart("return held(random(2) + redis('GET', 'x'))");
+    told_apart("local t = { random(2), redis('GET', 'x') } return busy()");
+    the_same("local t = { random(2) * 0, redis('GET', 'x') } return busy()");
+}
+
+#[test]
+fn locals_upvalues_handle_and_loops_show() {
+    told_apart("local n = random(2) sleep(5) return held(n)");
+    told_apart("local n = random(2) local f = function() sleep(5) return n end return held(f())");
+    told_apart("self.n = { deep = random(2) } sleep(5) return busy()");
+    told_apart("for i = random(2), 3 do sleep(5) end return busy()");
+    told_apart(
+        "local t = { a = 1, b = 2 } local n = random(2) for k in pairs(t) do if n == 1 or k == 'b' then sleep(5) end end return busy()",
+    );
+    told_apart("local n = random(2) spawn(function() sleep(n) end) sleep(5) return busy()");
+    told_apart(
+        "local server = on(1, { timeout = 100 * random(2) }) sleep(5) server.redis('GET', 'x') return busy()",
+    );
+}
+
+#[test]
+fn what_can_not_matter_any_more_does_not_show() {
+    the_same("do local n = random(2) end sleep(5) return busy()");
+    the_same("self.n = random(2) self.n = nil sleep(5) return busy()");
+    the_same(
+        "local t = {} if random(2) == 1 then t.a = 1 t.b = 2 else t.b = 2 t.a = 1 end sleep(5) return busy()",
+    );
+    the_same(
+        "local t = now() + 100000 * 0 if random(2) == 2 then t = t + 0 end sleep(5) return busy()",
+    );
+    the_same("local z = 0 if random(2) == 1 then z = -z end sleep(5) return busy()");
+}
+
+#[test]
+fn a_shared_table_is_not_two_equal_tables() {
+    told_apart(
+        "local a = {} local b = random(2) == 1 and a or {} sleep(5) a.x = 1 return held(b.x)",
+    );
+}
+
+#[test]
+fn a_shared_variable_is_not_two_equal_variables() {
+    // The function keeps the variable of the first round or of the last; only
+    // in the last is it the local that the sleep is inside of.
+    told_apart(
+        "local f local n = random(2) for round = 1, 2 do\nlocal x = 0 if n == round then f = function() return x end end\n\
+         if round == 2 then n = 0 sleep(5) x = 1 return held(f()) end end",
+    );
+    // Two functions that share a variable whose frame is gone.
+    told_apart(
+        "local function pair() local x = 0 return function() x = x + 1 return x end, function() return x end end\n\
+         local put, get = pair() local _, other = pair() if random(2) == 1 then get = other end other = nil _ = nil\n\
+         sleep(5) put() return held(get())",
+    );
+}
+
+#[test]
+fn reading_a_variables_identity_leaves_its_value() {
+    let mut p = acquiring(
+        "local x = 'keep' local f = function() return x end local g = function() x = x end sleep(5) g() return failed(f() .. x)",
+    );
+    step(&mut p, acquire("token-1"));
+    for _ in 0..3 {
+        key(&p);
+    }
+    step(&mut p, advance(5));
+    let out = step(&mut p, wake(0));
+    assert!(format!("{out:?}").contains("keepkeep"), "{out:?}");
+}
+
+#[test]
+fn recursive_local_functions_have_a_key() {
+    the_same(
+        "local function f(n) if n == 0 then sleep(5) return 0 end return 1 + f(n - 1) end random(2) f(3) return busy()",
+    );
+}
+
+#[test]
+fn ages_beyond_the_horizon_look_alike_and_act_alike() {
+    let body = "local t = now() random(2) sleep(5) return held(now() - t)";
+    let run = |ms| {
+        let mut p = acquiring(body);
+        step(&mut p, acquire("token-1"));
+        step(&mut p, advance(ms));
+        step(
+            &mut p,
+            Input::Choose {
+                thread: 0,
+                value: 1,
+            },
+        );
+        p
+    };
+    let (mut a, mut b) = (run(20_000), run(55_000));
+    assert_eq!(key(&a), key(&b));
+    assert_ne!(key(&a), key(&run(19_000)));
+    for p in [&mut a, &mut b] {
+        step(p, advance(5));
+        assert_eq!(step(p, wake(0)).outcome, held(Some(20_000)));
+    }
+}
+
+#[test]
+fn a_tail_call_keeps_the_line_that_waits() {
+    let mut p = acquiring(
+        "local function get()\nreturn redis('GET', 'x')\nend\nlocal v = get()\nreturn failed(v)",
+    );
+    let out = step(&mut p, acquire("token-1"));
+    assert_eq!(out.sent[0].line, 3);
+    key(&p);
+}
+
+#[test]
+fn timers_and_kinds_of_threads_show() {
+    let begin = |body: &str| {
+        let mut p = acquiring(body);
+        step(&mut p, acquire("token-1"));
+        p
+    };
+    let every = begin("every(100, function() end) sleep(50) return busy()");
+    let spawned = begin("spawn(function() end) sleep(50) return busy()");
+    assert_ne!(key(&every), key(&spawned));
+    let mut later = begin("every(100, function() end) sleep(50) return busy()");
+    step(&mut later, advance(1));
+    assert_ne!(key(&every), key(&later));
+}
+
+/// All that may come next, with few replies of each kind.
+fn inputs(p: &Program, file: &lockproof::lock::LockFile, token: u32) -> Vec<Input> {
+    let view = p.view();
+    let mut inputs = vec![
+        advance(500),
+        advance(1_000),
+        advance(3_000),
+        Input::Skew { ms: -700 },
+    ];
+    let token = Some(format!("token-{token}"));
+    match view.phase {
+        lockproof::lock::Phase::Idle => inputs.push(Input::Call {
+            op: Op::Acquire,
+            token,
+        }),
+        lockproof::lock::Phase::Held => {
+            inputs.push(release());
+            if file.reentrant && view.holds < 3 {
+                inputs.push(nested());
+            }
+        }
+        _ => {}
+    }
+    for (thread, waiting) in view.threads {
+        match waiting {
+            Waiting::Ready => inputs.push(wake(thread)),
+            Waiting::Reply { .. } | Waiting::TimedOut { .. } => {
+                let stamp = (p.clock_ms() - 500).to_string();
+                for answer in [ok(), Reply::Nil, Reply::Int(0), Reply::Int(1), bulk(&stamp)] {
+                    inputs.push(reply(thread, answer));
+                }
+                if matches!(waiting, Waiting::TimedOut { .. }) {
+                    inputs.push(wake(thread));
+                }
+            }
+            _ => {}
+        }
+    }
+    inputs
+}
+
+/// The strongest claim of this module, on long random walks: what a program
+/// does next is a function of its key.
+#[test]
+fn equal_keys_answer_alike() {
+    for name in builtin_names() {
+        let mut random = ChaCha8Rng::seed_from_u64(7);
+        // (key, input without absolute numbers) -> (output, key)
+        let mut seen: HashMap<(Vec<u8>, String), (Output, Vec<u8>)> = HashMap::new();
+        let mut views = HashMap::new();
+        let mut again = 0;
+        for walk in 0..40 {
+            let mut p = start(name);
+            p.restart(CLOCK + walk * 1_234).unwrap();
+            for n in 0..120 {
+                let before = relative_key(&p);
+                let view = views.entry(before.clone()).or_insert_with(|| p.view());
+                assert_eq!(view, &p.view(), "{name}");
+                let all = inputs(&p, &p.file().clone(), n);
+                let choice = random.random_range(0..all.len());
+                let input = all[choice].clone();
+                let output = step(&mut p, input);
+                let now = (relative_output(&p, output), relative_key(&p));
+                let asked = (before, format!("{choice} of {}", all.len()));
+                if let Some(then) = seen.get(&asked) {
+                    assert_eq!(then, &now, "{name}");
+                    again += 1;
+                } else {
+                    seen.insert(asked, now);
+                }
+            }
+        }
+        assert!(again > 300, "{name}: only {again} states were met again");
+    }
+}

@@ -1,0 +1,654 @@
+//! The gate enforces a trace on real servers, and says so when they disagree.
+
+mod gate_support;
+
+use std::path::PathBuf;
+
+use gate_support::{Script, assert_reproduced, divergence, done, failed, held, ok, options};
+use lockproof::redis::Reply;
+use lockproof::replay::binaries::{find, server_directories, tool_directories};
+use lockproof::replay::client::ClientCommand;
+use lockproof::replay::gate::{GatePool, ProxyKind, ReplayVerdict, replay};
+use lockproof::replay::proxy::toxiproxy;
+use lockproof::trace::{Fault, Outcome, Trace};
+
+fn happy_path() -> Trace {
+    let mut script = Script::new("token", 2, 1);
+    script.take_token_lock(0, "t-1");
+    script.tick().write(0);
+    script.acquire(1, "t-2");
+    let busy = script.send(1, 0, &["SET", "lock:a", "t-2", "NX", "PX", "3000"]);
+    script.execute(busy, Reply::Nil);
+    script.free(1, "idle").deliver(busy);
+    script.outcome(1, "acquire", Outcome::Busy);
+    let text = script.script("release_if_owner");
+    script.release(0);
+    let del = script.send(0, 0, &["EVAL", &text, "1", "lock:a", "t-1"]);
+    script.execute(del, Reply::Int(1));
+    script.free(0, "idle").deliver(del);
+    script.outcome(0, "release", done(Some(true)));
+    script.trace
+}
+
+#[tokio::test]
+async fn a_good_run_of_the_token_lock_is_reproduced() {
+    let trace = happy_path();
+    let report = replay(&trace, "token", &options()).await;
+    assert_reproduced(&report);
+    assert_eq!(report.steps_done, trace.steps.len());
+    assert!(!report.history.is_empty());
+}
+
+#[tokio::test]
+async fn an_expired_lease_lets_the_next_client_in() {
+    let mut script = Script::new("token", 2, 1);
+    script.take_token_lock(0, "t-1");
+    script.tick().tick().tick().tick();
+    script.take_token_lock(1, "t-2");
+    let trace = script.violates("mutual-exclusion-belief");
+    let report = replay(&trace, "token", &options()).await;
+    assert_reproduced(&report);
+    let confirmation = report.confirmation.unwrap();
+    assert_eq!(confirmation.seen, Some(true), "{confirmation:?}");
+}
+
+/// Document 003: the client dies between SETNX and EXPIRE.
+#[tokio::test]
+async fn a_crash_between_setnx_and_expire_leaves_a_key_for_ever() {
+    let mut script = Script::new("setnx-expire", 2, 1);
+    script.acquire(0, "t-1");
+    let set = script.send(0, 0, &["SETNX", "lock:a", "1"]);
+    script.execute(set, Reply::Int(1));
+    script
+        .free(0, "crashed")
+        .fault(Fault::ClientCrash { client: 0 });
+    for _ in 0..5 {
+        script.tick();
+    }
+    script.acquire(1, "t-2");
+    let again = script.send(1, 0, &["SETNX", "lock:a", "1"]);
+    script.execute(again, Reply::Int(0));
+    script.free(1, "idle").deliver(again);
+    script.outcome(1, "acquire", Outcome::Busy);
+    let trace = script.violates("deadlock-freedom");
+    let report = replay(&trace, "setnx-expire", &options()).await;
+    assert_reproduced(&report);
+    let confirmation = report.confirmation.unwrap();
+    assert_eq!(confirmation.seen, Some(true));
+    assert_eq!(
+        confirmation.evidence,
+        ["node 0 keeps `lock:a` without an expiry"]
+    );
+}
+
+/// Document 003: a DEL that is under way for longer than the lease.
+fn late_del() -> Trace {
+    let mut script = Script::new("setnx-expire", 3, 1);
+    script.take_setnx_lock(0, "t-1");
+    script.release(0);
+    let del = script.send(0, 0, &["DEL", "lock:a"]);
+    script.fault(Fault::Delay {
+        client: 0,
+        node: 0,
+        message: 3,
+        reply: false,
+        ticks: 4,
+    });
+    script.tick().tick();
+    script.free(0, "idle").wake(0, 0, true);
+    script.outcome(0, "release", failed("no reply in time"));
+    script.tick().tick();
+    script.take_setnx_lock(1, "t-2");
+    script.execute(del, Reply::Int(1)).deliver_late(del);
+    script.take_setnx_lock(2, "t-3");
+    script.violates("mutual-exclusion-belief")
+}
+
+#[tokio::test]
+async fn a_late_del_deletes_the_next_owners_key() {
+    let report = replay(&late_del(), "setnx-expire", &options()).await;
+    assert_reproduced(&report);
+    let confirmation = report.confirmation.unwrap();
+    assert_eq!(confirmation.seen, Some(true));
+    let holders = confirmation
+        .evidence
+        .iter()
+        .filter(|line| line.contains("holds the lock"));
+    assert_eq!(holders.count(), 2);
+}
+
+#[tokio::test]
+async fn a_request_of_a_dead_client_still_arrives() {
+    let mut script = Script::new("token", 2, 1);
+    script.acquire(0, "t-1");
+    let set = script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "3000"]);
+    script
+        .free(0, "crashed")
+        .fault(Fault::ClientCrash { client: 0 });
+    script.tick();
+    script.execute(set, ok()).deliver_late(set);
+    script.acquire(1, "t-2");
+    let busy = script.send(1, 0, &["SET", "lock:a", "t-2", "NX", "PX", "3000"]);
+    script.execute(busy, Reply::Nil);
+    script.free(1, "idle").deliver(busy);
+    script.outcome(1, "acquire", Outcome::Busy);
+    assert_reproduced(&replay(&script.trace, "token", &options()).await);
+}
+
+#[tokio::test]
+async fn a_paused_client_wakes_up_after_its_lease() {
+    let mut script = Script::new("token", 2, 1);
+    script.take_token_lock(0, "t-1");
+    script
+        .phase(0, "paused")
+        .fault(Fault::ClientPause { client: 0 });
+    for _ in 0..4 {
+        script.tick();
+    }
+    script.take_token_lock(1, "t-2");
+    script
+        .held(0, Some(-1000))
+        .fault(Fault::ClientResume { client: 0 });
+    let trace = script.violates("mutual-exclusion-belief");
+    assert_reproduced(&replay(&trace, "token", &options()).await);
+}
+
+#[tokio::test]
+async fn lost_messages_never_arrive_and_their_commands_time_out() {
+    let mut script = Script::new("token", 1, 1);
+    for (token, reply) in [("t-1", false), ("t-2", true)] {
+        script.acquire(0, token);
+        let set = script.send(0, 0, &["SET", "lock:a", token, "NX", "PX", "3000"]);
+        if reply {
+            script.execute(set, ok());
+        }
+        script.lose(set, reply);
+        script.tick().tick();
+        script.free(0, "idle").wake(0, 0, true);
+        script.outcome(0, "acquire", failed("no reply in time"));
+    }
+    // The second SET was executed, so its key stands in the way.
+    script.acquire(0, "t-3");
+    let set = script.send(0, 0, &["SET", "lock:a", "t-3", "NX", "PX", "3000"]);
+    script.execute(set, Reply::Nil);
+    script.free(0, "idle").deliver(set);
+    script.outcome(0, "acquire", Outcome::Busy);
+    assert_reproduced(&replay(&script.trace, "token", &options()).await);
+}
+
+/// A restart while one command is in front of the node and the client has an
+/// idle connection too.
+fn restart(persistence: &str, loses: bool, synced: bool) -> Script {
+    let mut script = Script::new("token", 2, 1);
+    script.trace.setup.persistence = persistence.to_string();
+    script.take_token_lock(0, "t-1");
+    if synced {
+        script.fault(Fault::NodeFsync { node: 0 });
+    }
+    script.acquire(1, "t-2");
+    let set = script.send(1, 0, &["SET", "lock:a", "t-2", "NX", "PX", "3000"]);
+    script.fault(Fault::NodeRestart {
+        node: 0,
+        persistence: persistence.to_string(),
+        loses,
+    });
+    script.free(1, "idle").fail(set, false);
+    script.outcome(1, "acquire", failed("connection failed"));
+    script
+}
+
+#[tokio::test]
+async fn what_a_restart_loses_depends_on_what_was_on_the_disk() {
+    for (persistence, loses, synced, lost) in [
+        ("none", true, false, true),
+        ("everysec", true, false, true),
+        ("everysec", false, true, false),
+        ("everysec", true, true, false),
+        ("always", false, false, false),
+    ] {
+        let mut script = restart(persistence, loses, synced);
+        if lost {
+            script.take_token_lock(1, "t-3");
+        } else {
+            script.acquire(1, "t-3");
+            let set = script.send(1, 0, &["SET", "lock:a", "t-3", "NX", "PX", "3000"]);
+            script.execute(set, Reply::Nil);
+            script.free(1, "idle").deliver(set);
+            script.outcome(1, "acquire", Outcome::Busy);
+        }
+        // The first client's connection was idle, so it notices nothing.
+        let text = script.script("release_if_owner");
+        script.release(0);
+        let del = script.send(0, 0, &["EVAL", &text, "1", "lock:a", "t-1"]);
+        script.execute(del, Reply::Int(i64::from(!lost)));
+        script.free(0, "idle").deliver(del);
+        script.outcome(0, "release", done(Some(!lost)));
+        let report = replay(&script.trace, "token", &options()).await;
+        assert_reproduced(&report);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_a_definite_failure() {
+    let mut script = Script::new("token", 1, 1);
+    script.take_token_lock(0, "t-1");
+    let text = script.script("release_if_owner");
+    script.release(0);
+    let del = script.send(0, 0, &["EVAL", &text, "1", "lock:a", "t-1"]);
+    script.free(0, "idle").fail(del, true);
+    script.outcome(0, "release", done(Some(false)));
+    script.acquire(0, "t-2");
+    let set = script.send(0, 0, &["SET", "lock:a", "t-2", "NX", "PX", "3000"]);
+    script.execute(set, Reply::Nil);
+    script.free(0, "idle").deliver(set);
+    script.outcome(0, "acquire", Outcome::Busy);
+    assert_reproduced(&replay(&script.trace, "token", &options()).await);
+}
+
+fn clock_jump() -> Trace {
+    let mut script = Script::new("token", 2, 1);
+    script.take_token_lock(0, "t-1");
+    script.fault(Fault::ClockJump {
+        node: 0,
+        offset_ms: 4000,
+    });
+    script.take_token_lock(1, "t-2");
+    script.violates("mutual-exclusion-validity")
+}
+
+#[tokio::test]
+async fn a_server_clock_that_jumps_ends_the_lease_early() {
+    let report = replay(&clock_jump(), "token", &options()).await;
+    assert_reproduced(&report);
+    assert_eq!(report.confirmation.unwrap().seen, Some(true));
+}
+
+#[tokio::test]
+async fn a_client_whose_clock_drifts_counts_its_validity_wrongly() {
+    let mut script = Script::new("token", 1, 1);
+    script.take_token_lock(0, "t-1");
+    script.fault(Fault::ClientDrift {
+        client: 0,
+        ticks: 2,
+    });
+    script.held(0, Some(2000)).tick();
+    script.fault(Fault::ClientDrift {
+        client: 0,
+        ticks: 0,
+    });
+    script.held(0, Some(2000)).tick();
+    script.tick();
+    assert_reproduced(&replay(&script.trace, "token", &options()).await);
+}
+
+#[tokio::test]
+async fn a_skewed_client_writes_its_own_clock() {
+    let mut script = Script::new("getset-timestamp", 1, 1);
+    script.fault(Fault::ClientSkew {
+        client: 0,
+        offset_ms: 5000,
+    });
+    script.acquire(0, "t-1");
+    // Its own clock + ttl + 1 s of tolerance.
+    let expiry = (lockproof::trace::EPOCH_MS + 5000 + 3000 + 1000).to_string();
+    let set = script.send(0, 0, &["SETNX", "lock:a", &expiry]);
+    script.execute(set, Reply::Int(1));
+    assert_reproduced(&replay(&script.trace, "getset-timestamp", &options()).await);
+}
+
+#[tokio::test]
+async fn a_paused_node_executes_what_it_was_sent_when_it_goes_on() {
+    let mut script = Script::new("token", 1, 1);
+    script.acquire(0, "t-1");
+    let set = script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "3000"]);
+    script.fault(Fault::NodePause { node: 0 });
+    script.tick();
+    script.fault(Fault::NodeResume { node: 0 });
+    script.execute(set, ok());
+    script.held(0, Some(2000)).deliver(set);
+    script.outcome(0, "acquire", held(Some(2000)));
+    assert_reproduced(&replay(&script.trace, "token", &options()).await);
+}
+
+#[tokio::test]
+async fn a_renewal_thread_runs_beside_its_caller() {
+    let mut script = Script::new("token-renewed", 1, 1);
+    let renew = script.script("expire_if_owner");
+    script.acquire(0, "t-1");
+    let set = script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "3000"]);
+    script.execute(set, ok());
+    script.held(0, None).deliver(set);
+    script.outcome(0, "acquire", held(None));
+    for _ in 0..5 {
+        script.tick().wake(0, 1, false);
+        let argv = ["EVAL", &renew, "1", "lock:a", "t-1", "3"];
+        let prolong = script.send_from(0, 1, 0, &argv);
+        script.execute(prolong, Reply::Int(1)).deliver(prolong);
+    }
+    let report = replay(&script.trace, "token-renewed", &options()).await;
+    assert_reproduced(&report);
+}
+
+#[tokio::test]
+async fn redlock_holds_a_majority_although_one_link_is_cut() {
+    let mut script = Script::new("redlock", 1, 3);
+    script
+        .trace
+        .setup
+        .params
+        .insert("node_timeout".into(), 1000.0);
+    script.fault(Fault::LinkCut { client: 0, node: 1 });
+    script.acquire(0, "t-1");
+    let argv = ["SET", "lock:a", "t-1", "NX", "PX", "3000"];
+    let first = script.send(0, 0, &argv);
+    script.execute(first, ok()).deliver(first);
+    let second = script.send(0, 1, &argv);
+    script.lose(second, false);
+    script.tick().wake(0, 0, true);
+    let third = script.send(0, 2, &argv);
+    script.execute(third, ok());
+    script.held(0, Some(2000)).deliver(third);
+    script.outcome(0, "acquire", held(Some(2000)));
+    assert_reproduced(&replay(&script.trace, "redlock", &options()).await);
+}
+
+#[tokio::test]
+async fn every_server_version_at_hand_reproduces() {
+    for server in find(&server_directories()) {
+        let mut options = options();
+        println!("{server}");
+        options.server = server;
+        let mut pool = GatePool::new(options);
+        for (trace, lock) in [
+            (happy_path(), "token"),
+            (late_del(), "setnx-expire"),
+            (clock_jump(), "token"),
+            (restart("everysec", true, true).trace, "token"),
+        ] {
+            assert_reproduced(&pool.replay(&trace, lock).await);
+        }
+    }
+}
+
+/// The same traces with somebody else's proxy in the way of every byte.
+#[tokio::test]
+async fn a_finding_does_not_hang_on_our_own_proxy() {
+    let program = match toxiproxy::find_program(&tool_directories()) {
+        Ok(program) => program,
+        Err(missing) if std::env::var_os("CI").is_none() => {
+            eprintln!("skipped: {missing}");
+            return;
+        }
+        Err(missing) => panic!("{missing}"),
+    };
+    let mut options = options();
+    options.proxy = ProxyKind::Toxiproxy { program };
+    let mut pool = GatePool::new(options);
+    for _ in 0..2 {
+        assert_reproduced(&pool.replay(&late_del(), "setnx-expire").await);
+    }
+    let restarted = restart("none", true, false).trace;
+    assert_reproduced(&pool.replay(&restarted, "token").await);
+}
+
+// Disagreement.
+
+#[tokio::test]
+async fn a_wrong_reply_is_found_at_its_step() {
+    let mut script = Script::new("token", 1, 1);
+    script.acquire(0, "t-1");
+    let set = script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "3000"]);
+    script.execute(set, Reply::Nil);
+    let wrong = script.last();
+    script.free(0, "idle").deliver(set);
+    script.outcome(0, "acquire", Outcome::Busy);
+    let report = replay(&script.trace, "token", &options()).await;
+    assert_eq!(
+        divergence(&report),
+        (wrong, "the reply nil", "the reply +OK")
+    );
+    assert_eq!(report.steps_done, wrong);
+    assert!(!report.history.is_empty(), "what happened is kept");
+}
+
+#[tokio::test]
+async fn a_wrong_command_is_found_at_its_step() {
+    let mut script = Script::new("token", 1, 1);
+    script.acquire(0, "t-1");
+    script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "9999"]);
+    let wrong = script.last();
+    let report = replay(&script.trace, "token", &options()).await;
+    let (step, expected, actual) = divergence(&report);
+    assert_eq!(step, wrong);
+    assert!(expected.contains("argument 5: 9999"), "{expected}");
+    assert!(actual.contains("argument 5: 3000"), "{actual}");
+}
+
+#[tokio::test]
+async fn a_wrong_outcome_is_found_at_its_step() {
+    let mut script = Script::new("token", 1, 1);
+    script.acquire(0, "t-1");
+    let set = script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "3000"]);
+    script.execute(set, ok());
+    script.held(0, Some(3000)).deliver(set);
+    script.outcome(0, "acquire", held(Some(2999)));
+    let wrong = script.last();
+    let report = replay(&script.trace, "token", &options()).await;
+    let (step, expected, actual) = divergence(&report);
+    assert_eq!(step, wrong);
+    assert!(expected.contains("2999") && actual.contains("3000"));
+}
+
+#[tokio::test]
+async fn a_wrong_belief_is_found_at_its_step() {
+    let mut script = Script::new("token", 1, 1);
+    script.take_token_lock(0, "t-1");
+    script.tick();
+    script.held(0, Some(1500)).write(0);
+    let wrong = script.last();
+    let report = replay(&script.trace, "token", &options()).await;
+    let (step, expected, actual) = divergence(&report);
+    assert_eq!(step, wrong);
+    assert!(
+        expected.contains("1500 ms") && actual.contains("2000 ms"),
+        "{actual}"
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_does_more_than_the_trace_says_is_found() {
+    let mut script = Script::new("setnx-expire", 1, 1);
+    script.acquire(0, "t-1");
+    let set = script.send(0, 0, &["SETNX", "lock:a", "1"]);
+    script.execute(set, Reply::Int(1)).deliver(set);
+    script.tick();
+    let wrong = script.last();
+    let report = replay(&script.trace, "setnx-expire", &options()).await;
+    let (step, _, actual) = divergence(&report);
+    assert_eq!(step, wrong);
+    assert!(actual.contains("EXPIRE lock:a 3"), "{actual}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_less_than_the_trace_says_is_found() {
+    let mut script = Script::new("token", 1, 1);
+    script.take_token_lock(0, "t-1");
+    script.send(0, 0, &["GET", "lock:a"]);
+    let wrong = script.last();
+    let report = replay(&script.trace, "token", &options()).await;
+    let (step, _, actual) = divergence(&report);
+    assert_eq!((step, actual), (wrong, "it sends nothing"));
+}
+
+#[tokio::test]
+async fn an_exclusion_that_was_not_violated_is_not_confirmed() {
+    let mut script = Script::new("token", 2, 1);
+    script.take_token_lock(0, "t-1");
+    let trace = script.violates("mutual-exclusion-belief");
+    let report = replay(&trace, "token", &options()).await;
+    let (_, expected, _) = divergence(&report);
+    assert_eq!(expected, "two clients that hold the lock");
+}
+
+#[tokio::test]
+async fn a_reply_that_is_read_although_the_trace_says_ignored_is_found() {
+    let mut script = Script::new("token", 1, 1);
+    script.acquire(0, "t-1");
+    let set = script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "3000"]);
+    script.execute(set, ok()).deliver_late(set);
+    let mut pool = GatePool::new(options());
+    let report = pool.replay(&script.trace, "token").await;
+    let (_, expected, actual) = divergence(&report);
+    assert_eq!(expected, "client 0 takes nothing more from the network");
+    assert_eq!(actual, "it takes the reply of node 0 in thread 0");
+    assert_reproduced(&pool.replay(&happy_path(), "token").await);
+}
+
+// Trouble.
+
+fn reason(verdict: &ReplayVerdict) -> &str {
+    match verdict {
+        ReplayVerdict::NotReplayable { reason } => reason,
+        other => panic!("not `not replayable`: {other}"),
+    }
+}
+
+#[tokio::test]
+async fn another_lock_file_than_the_checked_one_is_not_replayed() {
+    let mut trace = happy_path();
+    trace.lock.sha256 = "0".repeat(64);
+    let report = replay(&trace, "token", &options()).await;
+    assert!(reason(&report.verdict).contains("has changed"));
+}
+
+#[tokio::test]
+async fn a_trace_of_another_schema_is_not_replayed() {
+    let mut trace = happy_path();
+    trace.schema = "lockproof.trace/9".to_string();
+    let report = replay(&trace, "token", &options()).await;
+    assert!(reason(&report.verdict).contains("lockproof.trace/9"));
+}
+
+#[tokio::test]
+async fn an_edited_trace_that_makes_no_sense_is_not_replayed() {
+    let mut trace = happy_path();
+    trace.steps.remove(1);
+    let report = replay(&trace, "token", &options()).await;
+    assert!(
+        matches!(
+            report.verdict,
+            ReplayVerdict::Diverged { .. } | ReplayVerdict::NotReplayable { .. }
+        ),
+        "{}",
+        report.verdict
+    );
+}
+
+fn shell(script: &str) -> ClientCommand {
+    ClientCommand {
+        name: "adapter-x".to_string(),
+        program: PathBuf::from("sh"),
+        args: vec!["-c".into(), script.into()],
+    }
+}
+
+#[tokio::test]
+async fn an_adapter_without_virtual_time_cannot_be_gated() {
+    let hello = r#"{"type":"hello","protocol":"lockproof.adapter/1","name":"x","version":"1"}"#;
+    let mut options = options();
+    options.client = shell(&format!("echo '{hello}'; exec sleep 60"));
+    let report = replay(&happy_path(), "token", &options).await;
+    assert!(reason(&report.verdict).contains("virtual-time"));
+}
+
+#[tokio::test]
+async fn a_broken_adapter_fails_the_replay_and_is_named() {
+    let mut options = options();
+    options.client = shell("echo 'Segmentation fault' >&2; exit 139");
+    let report = replay(&happy_path(), "token", &options).await;
+    let ReplayVerdict::Failed { step: None, error } = &report.verdict else {
+        panic!("{}", report.verdict);
+    };
+    assert!(
+        error.contains("adapter-x") && error.contains("Segmentation fault"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_the_middle_fails_the_replay_and_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("killer.lua");
+    let text = "return {\n  acquire = function(lock)\n    redis(\"SHUTDOWN\", \"NOSAVE\")\n    return held()\n  end,\n  release = function(lock) return true end,\n}\n";
+    std::fs::write(&path, text).unwrap();
+    let file = lockproof::lock::LockFile::load(&path).unwrap();
+    let mut script = Script::new("token", 1, 1);
+    script.trace.lock.sha256 = file.sha256;
+    script.acquire(0, "t-1");
+    let last = script.send(0, 0, &["SHUTDOWN", "NOSAVE"]);
+    script.execute(last, ok());
+    let report = replay(&script.trace, path.to_str().unwrap(), &options()).await;
+    let ReplayVerdict::Failed { step, error } = &report.verdict else {
+        panic!("{}", report.verdict);
+    };
+    assert_eq!(*step, Some(2));
+    assert!(error.contains("ended by itself"), "{error}");
+    assert_eq!(report.steps_done, 2);
+    assert!(!report.history.is_empty(), "what happened is kept");
+}
+
+// Pools.
+
+fn runs(pid: u32) -> bool {
+    PathBuf::from(format!("/proc/{pid}")).exists()
+}
+
+#[tokio::test]
+async fn a_pool_uses_its_processes_again_and_leaves_none_behind() {
+    let mut pool = GatePool::new(options());
+    assert_reproduced(&pool.replay(&late_del(), "setnx-expire").await);
+    let processes = pool.processes();
+    assert_eq!(processes.len(), 1 + 3, "one server and three clients");
+    for _ in 0..3 {
+        // Each leaves keys, held requests and abandoned connections behind.
+        assert_reproduced(&pool.replay(&late_del(), "setnx-expire").await);
+        assert_eq!(pool.processes(), processes);
+    }
+    drop(pool);
+    assert!(!processes.iter().any(|pid| runs(*pid)));
+}
+
+#[tokio::test]
+async fn a_pool_changes_its_shape_with_the_trace() {
+    let mut pool = GatePool::new(options());
+    assert_reproduced(&pool.replay(&late_del(), "setnx-expire").await);
+    assert_reproduced(&pool.replay(&happy_path(), "token").await);
+    assert_eq!(pool.processes().len(), 1 + 2);
+}
+
+#[tokio::test]
+async fn after_a_divergence_the_pool_is_clean() {
+    let mut wrong = late_del();
+    wrong.steps.truncate(wrong.steps.len() / 2);
+    wrong.steps.pop();
+    let mut pool = GatePool::new(options());
+    for _ in 0..2 {
+        pool.replay(&wrong, "setnx-expire").await;
+        assert_reproduced(&pool.replay(&late_del(), "setnx-expire").await);
+    }
+}
+
+#[tokio::test]
+async fn a_pool_whose_server_was_killed_from_outside_says_so_and_recovers() {
+    let mut pool = GatePool::new(options());
+    assert_reproduced(&pool.replay(&happy_path(), "token").await);
+    let server = pool.processes()[0];
+    let pid = rustix::process::Pid::from_raw(server as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let report = pool.replay(&happy_path(), "token").await;
+    let ReplayVerdict::Failed { step: None, error } = &report.verdict else {
+        panic!("{}", report.verdict);
+    };
+    assert!(error.contains("ended by itself"), "{error}");
+    assert_reproduced(&pool.replay(&happy_path(), "token").await);
+}
