@@ -114,6 +114,8 @@ pub struct Local {
     pub awaiting: [Option<u16>; THREADS],
     /// The state and input that first led here.
     parent: Option<(u32, Symbolic)>,
+    /// Inputs from the start to here.
+    depth: u32,
     /// Successors by input.
     pub next: BTreeMap<Symbolic, (Emitted, u32)>,
 }
@@ -142,7 +144,12 @@ pub struct Closure {
 
 /// More local states than this means that something grows for ever.
 const LOCALS_MAX: usize = 60_000;
-/// The same for keyspaces.
+/// A state that is more inputs than this from the start means the same. Each
+/// new state is reached by running from the start, so a counter that grows by
+/// one a round would take hours to fill [`LOCALS_MAX`]; the deepest built-in
+/// lock stays far below this.
+const DEPTH_MAX: u32 = 500;
+/// The same as [`LOCALS_MAX`] for keyspaces.
 const KEYSPACES_MAX: usize = 12_000;
 
 impl Closure {
@@ -232,10 +239,12 @@ impl Closure {
         let id = self.locals.len() as u32;
         self.local_index.insert(key, id);
         let facade = Facade::of(view);
+        let depth = parent.map_or(0, |(parent, _)| self.locals[parent as usize].depth + 1);
         self.locals.push(Local {
             facade,
             awaiting,
             parent,
+            depth,
             next: BTreeMap::new(),
         });
         id
@@ -335,9 +344,9 @@ impl Closure {
         let output = live.step(input, self.local_replies.items())?;
         let key = live.key()?;
         let view = live.view();
-        if self.locals.len() > LOCALS_MAX {
+        if self.locals.len() > LOCALS_MAX || self.locals[id as usize].depth > DEPTH_MAX {
             let hint = self.growing_local(&live);
-            return Err(unbounded("client state", LOCALS_MAX, hint));
+            return Err(unbounded("client state", self.locals.len(), hint));
         }
         if let Some((thread, _)) = view
             .threads
@@ -361,7 +370,7 @@ impl Closure {
         let locals: Vec<String> = live
             .locals()
             .into_iter()
-            .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 100.0))
+            .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 50.0))
             .map(|(name, value)| format!("{name} = {value}"))
             .collect();
         if locals.is_empty() {
