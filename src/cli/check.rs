@@ -36,15 +36,15 @@ pub struct Args {
     #[arg(long, default_value_t = 50_000_000)]
     max_states: u64,
     /// Give up after this many seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<f64>,
-    /// Threads [default: one for each core]
-    #[arg(long, default_value_t = 0)]
+    /// Threads, at most 64; 0 is one for each core
+    #[arg(long, default_value_t = 0, value_parser = workers)]
     workers: usize,
     /// Text for people, or one JSON object and nothing else
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Write the traces of violations into this folder
+    /// Write the traces of violations into this folder (JSON holds them itself)
     #[arg(long, value_name = "DIR", default_value = "traces")]
     traces: PathBuf,
     /// Write traces in the ITF format as well
@@ -79,6 +79,17 @@ pub fn run(args: Args) -> Ended {
     Ok(exit_of(&report.results))
 }
 
+/// More threads than this never helped, and each pair of them has a queue: at
+/// thousands the machine has no memory left.
+const WORKERS_MAX: usize = 64;
+
+fn workers(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(workers) if workers <= WORKERS_MAX => Ok(workers),
+        _ => Err(format!("the number must be from 0 to {WORKERS_MAX}")),
+    }
+}
+
 fn seconds_of(seconds: f64) -> Result<Duration, Failure> {
     Duration::try_from_secs_f64(seconds)
         .context("--timeout must be a number of seconds, 0 or more")
@@ -106,12 +117,11 @@ pub fn exit_of(results: &[CheckResult]) -> Exit {
 
 fn print_json(report: &CheckReport) -> Result<(), Failure> {
     let text = serde_json::to_string(report).map_err(Failure::internal)?;
-    anstream::println!("{text}");
-    Ok(())
+    screen::print(text)
 }
 
 fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
-    anstream::println!("{}", terminal::check_table_within(report, screen::width()));
+    screen::print(terminal::check_table_within(report, screen::width()))?;
     let mut first = None;
     for trace in report
         .results
@@ -130,8 +140,8 @@ fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
             replay: Some(&replay),
             ..Story::default()
         };
-        anstream::println!("{}", trace::story(trace, &options));
-        anstream::println!("Every trace is in {}.", args.traces.display());
+        screen::print(trace::story(trace, &options))?;
+        screen::print(format_args!("Every trace is in {}.", args.traces.display()))?;
     }
     Ok(())
 }

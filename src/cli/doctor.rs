@@ -6,7 +6,7 @@ use comfy_table::presets;
 use crate::replay::proxy::toxiproxy;
 use crate::replay::{binaries, clock};
 
-use super::{Ended, Exit};
+use super::{Ended, Exit, screen};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {}
@@ -49,7 +49,7 @@ pub fn run(_args: Args) -> Ended {
             "only `--proxy toxiproxy` needs it: run scripts/setup.sh where there is Go",
         ]),
     };
-    anstream::println!("{table}");
+    screen::print(table)?;
     let works = !servers.is_empty() && shim.is_ok();
     Ok(if works { Exit::Fine } else { Exit::Violation })
 }

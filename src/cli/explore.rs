@@ -13,7 +13,7 @@ use crate::world::{Plan, World, catalogue::Switch};
 
 use super::check::failure;
 use super::plan::{LockArgs, LockPlan};
-use super::{Ended, Failure};
+use super::{Ended, Failure, screen};
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -34,7 +34,7 @@ pub fn run(args: Args) -> Ended {
     let options = plan.options(Vec::new(), ExploreOptions::default());
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     let world = checker.plan(&set).map_err(failure)?;
-    anstream::eprintln!("the Explorer page: http://{}", args.address);
+    screen::note(format_args!("the Explorer page: http://{}", args.address));
     match world.words() {
         0..=2 => serve::<2>(world, plan, set, args.address),
         3 => serve::<3>(world, plan, set, args.address),

@@ -7,7 +7,7 @@ use comfy_table::presets;
 use crate::lock::{LockFile, builtin_names};
 use crate::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
 
-use super::{Ended, Exit, Failure};
+use super::{Ended, Exit, Failure, screen};
 
 /// What to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -28,27 +28,27 @@ pub struct Args {
 pub fn run(args: Args) -> Ended {
     let wants = |what| args.what.is_none_or(|asked| asked == what);
     if wants(What::Locks) {
-        section("Locks", locks()?);
+        section("Locks", locks()?)?;
     }
     if wants(What::Properties) {
-        section("Properties", properties());
+        section("Properties", properties())?;
     }
     if wants(What::Assumptions) {
         section(
             "Assumptions (fault switches; a budget says how often, a size how long)",
             faults(),
-        );
+        )?;
     }
     Ok(Exit::Fine)
 }
 
-fn section(title: &str, rows: Vec<[String; 2]>) {
+fn section(title: &str, rows: Vec<[String; 2]>) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     for row in rows {
         table.add_row(row);
     }
-    anstream::println!("{title}\n{table}\n");
+    screen::print(format_args!("{title}\n{table}\n"))
 }
 
 fn locks() -> Result<Vec<[String; 2]>, Failure> {

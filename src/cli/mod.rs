@@ -64,7 +64,19 @@ impl Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:#}", self.error)
+        // Typed errors of the library tell their cause themselves; anyhow's own
+        // chain would tell it a second time.
+        let mut told = String::new();
+        for cause in self.error.chain() {
+            let cause = cause.to_string();
+            let cause = cause.trim_end();
+            if told.is_empty() {
+                told = cause.to_owned();
+            } else if !told.contains(cause) {
+                told = format!("{told}: {cause}");
+            }
+        }
+        f.write_str(&told)
     }
 }
 
@@ -139,7 +151,7 @@ pub fn main() -> ExitCode {
     match ended {
         Ok(exit) => code(exit),
         Err(failure) => {
-            anstream::eprintln!("error: {failure}");
+            screen::note(format_args!("error: {failure}"));
             code(failure.exit)
         }
     }

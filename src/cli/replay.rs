@@ -10,7 +10,7 @@ use crate::trace;
 use super::check::Format;
 use super::plan;
 use super::real::RealArgs;
-use super::{Ended, Exit, Failure};
+use super::{Ended, Exit, Failure, screen};
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -51,7 +51,7 @@ pub fn run(args: Args) -> Ended {
         }
         match args.format {
             Format::Json => print_json(&report)?,
-            Format::Text => print_text(&report, run, args.runs, trace.steps.len()),
+            Format::Text => print_text(&report, run, args.runs, trace.steps.len())?,
         }
         let exit = exit_of(&report.verdict);
         worst = if worst == Exit::Nothing {
@@ -59,6 +59,9 @@ pub fn run(args: Args) -> Ended {
         } else {
             worst.max(exit)
         };
+    }
+    if worst == Exit::Nothing {
+        screen::note("nothing ran: --runs 0");
     }
     Ok(worst)
 }
@@ -74,28 +77,25 @@ fn exit_of(verdict: &ReplayVerdict) -> Exit {
 
 fn print_json(report: &ReplayReport) -> Result<(), Failure> {
     let text = serde_json::to_string(report).map_err(Failure::internal)?;
-    anstream::println!("{text}");
-    Ok(())
+    screen::print(text)
 }
 
-fn print_text(report: &ReplayReport, run: u32, runs: u32, steps: usize) {
+fn print_text(report: &ReplayReport, run: u32, runs: u32, steps: usize) -> Result<(), Failure> {
     let count = if runs > 1 {
         format!("run {run} of {runs}: ")
     } else {
         String::new()
     };
-    anstream::println!(
+    screen::print(format_args!(
         "{count}{} ({} of {steps} steps, {:.0} ms after {:.0} ms of setting up)",
-        report.verdict,
-        report.steps_done,
-        report.steps_ms,
-        report.setup_ms
-    );
+        report.verdict, report.steps_done, report.steps_ms, report.setup_ms
+    ))?;
     if let Some(confirmation) = report.confirmation.as_ref().filter(|_| run == 1) {
         for sentence in &confirmation.evidence {
-            anstream::println!("  {sentence}");
+            screen::print(format_args!("  {sentence}"))?;
         }
     }
+    Ok(())
 }
 
 fn write_history(report: &ReplayReport, path: &std::path::Path) -> Result<(), Failure> {

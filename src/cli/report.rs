@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use crate::report;
 
-use super::{Ended, Exit, Failure};
+use super::{Ended, Exit, Failure, screen};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -24,7 +24,7 @@ pub fn run(args: Args) -> Ended {
         .map_err(Failure::usage)?;
     let report = report::parse(&text).map_err(Failure::usage)?;
     for path in report::write_all(&args.out, &report).map_err(Failure::internal)? {
-        anstream::println!("{}", path.display());
+        screen::print(path.display())?;
     }
     Ok(Exit::Fine)
 }

@@ -120,26 +120,27 @@ fn publish(out: &Path, report: &Report) -> Result<(), Failure> {
 }
 
 fn conclude(args: &Args, report: &Report, baseline: Option<&Baseline>) -> Ended {
-    anstream::println!("{}", terminal::matrix_within(report, screen::width()));
-    anstream::println!("The report: {}", args.out.join("report.html").display());
+    screen::print(terminal::matrix_within(report, screen::width()))?;
+    let page = args.out.join("report.html");
+    screen::print(format_args!("The report: {}", page.display()))?;
     if let Some(path) = &args.write_baseline {
         std::fs::write(path, Baseline::of(report).render())
             .with_context(|| format!("failed to write {}", path.display()))
             .map_err(Failure::internal)?;
-        anstream::println!("The baseline: {}", path.display());
+        screen::print(format_args!("The baseline: {}", path.display()))?;
     }
     if report.cells.is_empty() {
         return Ok(Exit::Nothing);
     }
     if report.totals().contradicted > 0 || diverged(report) {
-        anstream::eprintln!("the real side contradicts the model: see the report");
+        screen::note("the real side contradicts the model: see the report");
         return Ok(Exit::Violation);
     }
     let differences = baseline
         .map(|baseline| baseline.compare(report))
         .unwrap_or_default();
     for difference in &differences {
-        anstream::eprintln!("not as in the baseline: {difference}");
+        screen::note(format_args!("not as in the baseline: {difference}"));
     }
     Ok(if differences.is_empty() {
         Exit::Fine

@@ -1,10 +1,12 @@
 //! Progress on standard error, Ctrl-C, and the clock that lower layers are lent.
 
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::check::{Observer, Progress, ShouldStop};
@@ -35,6 +37,26 @@ pub fn interrupted() -> bool {
 pub fn stop_after(timeout: Option<Duration>) -> ShouldStop {
     let end = timeout.map(|timeout| Instant::now() + timeout);
     Arc::new(move || interrupted() || end.is_some_and(|end| Instant::now() >= end))
+}
+
+/// Prints a line, or lines, of the answer on standard output.
+///
+/// A reader that went away (`| head`) has seen enough: the exit code still tells
+/// the rest. A full disk is an error, because the answer would be cut short.
+pub fn print(text: impl Display) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written
+            .context("failed to write to standard output")
+            .map_err(Failure::internal),
+    }
+}
+
+/// Tells something beside the answer, on standard error. Where that is closed
+/// nobody listens.
+pub fn note(text: impl Display) {
+    let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 /// Shows progress on standard error: a live line on a terminal, nothing else
@@ -72,7 +94,7 @@ impl Screen {
         self.bar.set_prefix(text.to_owned());
         self.bar.set_message("");
         if self.plain {
-            anstream::eprintln!("{text}");
+            note(text);
         }
     }
 

@@ -58,20 +58,25 @@ pub fn run(args: Args) -> Ended {
                 verdict => {
                     let path = write_trace(&args.traces, trace, false)?;
                     let seed = trace.seed.unwrap_or_default();
-                    anstream::println!("{name}, seed {seed}: {verdict}\n  {}", path.display());
+                    let path = path.display();
+                    screen::print(format_args!("{name}, seed {seed}: {verdict}\n  {path}"))?;
                     exit = Exit::Violation;
                 }
             }
             if screen::interrupted() {
-                return Ok(exit.max(Exit::Unknown));
+                // What diverged has diverged, however many walks are left.
+                return Ok(match exit {
+                    Exit::Violation => Exit::Violation,
+                    _ => Exit::Unknown,
+                });
             }
         }
         screen.clear();
-        anstream::println!(
+        screen::print(format_args!(
             "{name}: {agreed} of {} walks agree, seed {}",
             walks.len(),
             plan.seed
-        );
+        ))?;
     }
     Ok(exit)
 }
