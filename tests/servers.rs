@@ -347,7 +347,10 @@ async fn a_killed_harness_leaves_no_server_behind() {
         println!("ready");
         return std::future::pending().await;
     }
+    // It has no time to clear up its directories, so they go with this one.
+    let directories = tempfile::tempdir().unwrap();
     let mut harness = Command::new(std::env::current_exe().unwrap())
+        .env("TMPDIR", directories.path())
         .args(["--exact", "a_killed_harness_leaves_no_server_behind"])
         .arg("--nocapture")
         .env(CHILD, "1")

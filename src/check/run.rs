@@ -160,12 +160,36 @@ impl<'f> Checker<'f> {
         observer: &dyn Observer,
     ) -> Result<Vec<CheckResult>, CheckError> {
         observer.begins(&assumptions(set));
-        let plan = self.plan(set)?;
+        let plan = match self.plan(set) {
+            Err(CheckError::Closure {
+                source: source @ ClosureError::Stopped,
+                ..
+            }) => return Ok(self.unknown(set, &source.to_string())),
+            plan => plan?,
+        };
         match plan.words() {
             0..=2 => self.search::<2>(plan, set, observer),
             3 => self.search::<3>(plan, set, observer),
             _ => self.search::<4>(plan, set, observer),
         }
+    }
+
+    /// Nothing was explored, so nothing is known.
+    fn unknown(&self, set: &[Switch], reason: &str) -> Vec<CheckResult> {
+        let properties = self.applicable().into_iter();
+        properties
+            .map(|property| CheckResult {
+                property: property.info().id.into(),
+                assumptions: assumptions(set),
+                verdict: Verdict::Unknown,
+                reason: Some(reason.to_owned()),
+                states: 0,
+                transitions: 0,
+                depth: 0,
+                seconds: 0.0,
+                trace: None,
+            })
+            .collect()
     }
 
     /// Seeded random walks of `length` moves under `set`, as traces.
@@ -223,11 +247,15 @@ impl<'f> Checker<'f> {
         let present = crate::world::symbols::PRESENT;
         let mut program = Program::start(self.file, &config, own, present)?;
         let mut scripts = ScriptEngine::new()?;
-        let closure = Closure::build(&mut program, &mut scripts, needs).map_err(|source| {
-            CheckError::Closure {
-                file: file.clone(),
-                source,
-            }
+        let closure = Closure::build(
+            &mut program,
+            &mut scripts,
+            needs,
+            &*self.options.explore.should_stop,
+        )
+        .map_err(|source| CheckError::Closure {
+            file: file.clone(),
+            source,
         })?;
         let tables = Tables::build(closure).map_err(|source| CheckError::Closure {
             file: file.clone(),

@@ -21,6 +21,8 @@ pub(crate) struct Guard {
     functions: Vec<Function>,
     /// In the order of the functions.
     before: Variables,
+    /// All of them in one, for the quick look after each input.
+    whole: Vec<u8>,
 }
 
 impl Guard {
@@ -67,9 +69,14 @@ impl Guard {
         let mut guard = Guard {
             functions: with_variables.map(|i| closures[*i].clone()).collect(),
             before: Vec::new(),
+            whole: Vec::new(),
         };
-        Ok(guard.read(vm, known, pins)?.map(|before| {
-            guard.before = before;
+        guard.whole = match guard.read(vm, known, pins, false)? {
+            Ok(snapshot) => bytes(&snapshot, &snapshot.values),
+            Err(trouble) => return Ok(Err(trouble)),
+        };
+        Ok(guard.read(vm, known, pins, true)?.map(|snapshot| {
+            guard.before = each(&snapshot);
             guard
         }))
     }
@@ -84,18 +91,23 @@ impl Guard {
         if self.functions.is_empty() {
             return Ok(Ok(()));
         }
-        Ok(self.read(vm, known, pins)?.and_then(|now| {
+        match self.read(vm, known, pins, false)? {
+            Ok(now) if bytes(&now, &now.values) == self.whole => return Ok(Ok(())),
+            Ok(_) => {}
+            Err(trouble) => return Ok(Err(trouble)),
+        }
+        Ok(self.read(vm, known, pins, true)?.and_then(|now| {
+            let now = each(&now);
             let changed = now.iter().zip(&self.before).find(|(now, was)| now != was);
-            match changed {
-                None => Ok(()),
-                Some(((name, _), _)) => Err(Trouble {
-                    line: 0,
-                    message: format!(
-                        "the file-level local `{name}` changed while the lock ran; a client's memory \
-                         is `self`: write self.{name} instead"
-                    ),
-                }),
-            }
+            // Two variables that shared a table show only in the whole: no name.
+            let name = changed.map_or("?", |((name, _), _)| name);
+            Err(Trouble {
+                line: 0,
+                message: format!(
+                    "the file-level local `{name}` changed while the lock ran; a client's memory \
+                     is `self`: write self.{name} instead"
+                ),
+            })
         }))
     }
 
@@ -104,23 +116,30 @@ impl Guard {
         vm: &Vm,
         known: &Known,
         pins: &Thread,
-    ) -> mlua::Result<Result<Variables, Trouble>> {
+        names: bool,
+    ) -> mlua::Result<Result<Snapshot, Trouble>> {
         let roots = Roots {
             variables_of: &self.functions,
+            names,
             ..Roots::default()
         };
-        let (captured, _) = walk::capture(vm, known, pins, &roots, false)?;
-        Ok(captured.map(|snapshot| {
-            let values = snapshot.values.iter().zip(&snapshot.names);
-            values
-                .map(|(value, name)| {
-                    let mut to = Encoder::new(&snapshot, 0, i64::MAX, &|text| text.to_vec());
-                    to.value(*value);
-                    (name.clone(), to.out)
-                })
-                .collect()
-        }))
+        Ok(walk::capture(vm, known, pins, &roots, false)?.0)
     }
+}
+
+fn each(snapshot: &Snapshot) -> Variables {
+    let values = snapshot.values.iter().zip(&snapshot.names);
+    values
+        .map(|(value, name)| (name.clone(), bytes(snapshot, std::slice::from_ref(value))))
+        .collect()
+}
+
+fn bytes(snapshot: &Snapshot, values: &[Val]) -> Vec<u8> {
+    let mut to = Encoder::new(snapshot, 0, i64::MAX, &|text| text.to_vec());
+    for value in values {
+        to.value(*value);
+    }
+    to.out
 }
 
 fn holds_time(snapshot: &Snapshot, value: Val) -> bool {

@@ -102,8 +102,9 @@ pub struct Program {
     pub(crate) file: LockFile,
     pub(crate) config: Config,
     pub(crate) vm: Vm,
-    pub(crate) acquire: Function,
-    pub(crate) release: Function,
+    /// Each with the user's line where it begins.
+    pub(crate) acquire: (Function, u32),
+    pub(crate) release: (Function, u32),
     /// What operations get as `lock`, and the table behind it.
     pub(crate) lock: Value,
     lock_content: Table,
@@ -148,9 +149,14 @@ impl Program {
         let pins = vm.lua.create_thread(nothing)?;
         let guard = Guard::new(&vm, &mut known, &pins, &table)?
             .map_err(|found| found.into_error(&places))?;
+        let operation = |name: &str| -> Result<(Function, u32), LockError> {
+            let function: Function = table.raw_get(name)?;
+            let line = function.info().line_defined.unwrap_or(0) as u32;
+            Ok((function, file.rewritten.user_line(line)))
+        };
         let mut program = Program {
-            acquire: table.raw_get("acquire")?,
-            release: table.raw_get("release")?,
+            acquire: operation("acquire")?,
+            release: operation("release")?,
             file: file.clone(),
             config: config.clone(),
             handle: vm.lua.create_table()?,

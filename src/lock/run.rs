@@ -176,7 +176,7 @@ impl Program {
         output: &mut Output,
     ) -> Result<(), LockError> {
         let reentrant = self.file.reentrant;
-        let function = match (op, self.client.phase, token) {
+        let (function, line) = match (op, self.client.phase, token) {
             (Op::Acquire, Phase::Idle, Some(token)) => {
                 self.set_token(token)?;
                 self.client.phase = Phase::Acquiring;
@@ -204,8 +204,6 @@ impl Program {
                 ));
             }
         };
-        let defined = function.info().line_defined.unwrap_or(0) as u32;
-        let line = self.file.rewritten.user_line(defined);
         self.client.op = Some(op);
         self.client.op_age_ms = 0;
         self.client.op_sent = false;

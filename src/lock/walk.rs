@@ -148,13 +148,14 @@ impl Walk<'_> {
                 if name.is_null() {
                     break;
                 }
-                let name = CStr::from_ptr(name).to_string_lossy().into_owned();
                 let value = self.value(ffi::lua_gettop(self.state));
                 let value = value.map_err(|mut found| {
+                    let name = CStr::from_ptr(name).to_string_lossy();
                     found.message = format!("the file-level local `{name}` {}", found.message);
                     found
                 })?;
                 self.out.values.push(value);
+                let name = self.shown(name);
                 self.out.names.push(name);
                 ffi::lua_pop(self.state, 1);
             }

@@ -79,9 +79,11 @@ impl Command {
         self.flags & VALKEY == 0 || dialect == Dialect::Valkey9
     }
 
-    fn takes(&self, words: usize) -> bool {
+    fn takes(&self, words: usize, dialect: Dialect) -> bool {
         let wanted = usize::from(self.arity.unsigned_abs());
-        if self.arity >= 0 {
+        // ZRANK got its option in Redis 7.2.
+        let exact = self.name == "zrank" && dialect == Dialect::Redis70;
+        if self.arity >= 0 || exact {
             words == wanted
         } else {
             words >= wanted
@@ -231,7 +233,7 @@ pub(super) fn dispatch_from_script(server: &mut Server, connection: u32, argv: &
 fn admit(server: &Server, connection: u32, argv: &[Bytes]) -> Result<&'static Command, Refusal> {
     let name = argv.first().map_or(&[][..], Vec::as_slice);
     let command = find(name, server.dialect()).ok_or_else(|| unknown(argv))?;
-    if !command.takes(argv.len()) {
+    if !command.takes(argv.len(), server.dialect()) {
         return Err(Refusal::Arity(command.name.to_owned()));
     }
     let subscriber = server.subscriptions().any(|(_, who)| who == connection);
@@ -258,7 +260,7 @@ fn admit_from_script(server: &Server, argv: &[Bytes]) -> Result<(&'static str, P
             "ERR Unknown Redis command called from script"
         })
     })?;
-    if !command.takes(argv.len()) {
+    if !command.takes(argv.len(), dialect) {
         return Err(Refusal::other(if valkey {
             "ERR Wrong number of args calling command from script"
         } else {

@@ -37,23 +37,33 @@ pub(super) fn parse_f64(text: &[u8]) -> Option<f64> {
     (!value.is_nan() && !vanished).then_some(value)
 }
 
-/// Prints a score in a reply.
-pub(super) fn score_text(value: f64, dialect: Dialect) -> String {
-    match dialect {
-        Dialect::Redis70 => printf_g17(value),
-        Dialect::Redis82 | Dialect::Valkey9 => shortest(value),
+/// Reads the end of a range of scores. Redis lets `strtod` read it without its
+/// own checks, so space may precede it, nothing at all is 0, and what overflows
+/// is infinite.
+pub(super) fn parse_bound(text: &[u8]) -> Option<f64> {
+    if text.is_empty() {
+        return Some(0.0);
     }
+    let value: f64 = std::str::from_utf8(text).ok()?.trim_start().parse().ok()?;
+    (!value.is_nan()).then_some(value)
 }
 
-/// Prints a Lua number that a script passes as a command's argument.
-pub(super) fn argument_text(value: f64, dialect: Dialect) -> String {
-    if dialect == Dialect::Redis70 {
-        return printf_g17(value);
+/// Prints a double in a reply, such as a score.
+pub(super) fn reply_text(value: f64, dialect: Dialect) -> String {
+    if value == 0.0 && value.is_sign_negative() {
+        return "-0".to_owned();
     }
-    // Newer servers print what is integral, up to half the range of a 64-bit
-    // integer, as an integer; -0 loses its sign there.
+    argument_text(value, dialect)
+}
+
+/// Prints a Lua number that a script passes as a command's argument. Newer
+/// servers print what is integral, up to half the range of a 64-bit integer, as
+/// an integer; -0 loses its sign there.
+pub(super) fn argument_text(value: f64, dialect: Dialect) -> String {
     let half = (i64::MAX / 2) as f64;
-    if value.abs() <= half && value.fract() == 0.0 {
+    if dialect == Dialect::Redis70 {
+        printf_g17(value)
+    } else if value.abs() <= half && value.fract() == 0.0 {
         (value as i64).to_string()
     } else {
         shortest(value)

@@ -27,15 +27,22 @@ pub(super) fn eval(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'
     Ok(engine.run(server, &job))
 }
 
+/// What cannot be a name is refused before the numbers of keys are looked at,
+/// an unknown name after.
 pub(super) fn evalsha(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'_>) -> Answer {
-    let (keys, args) = split(&call.argv[2..])?;
-    let known = Sha::parse(&call.argv[1]).and_then(|sha| Some((sha, server.script(&sha)?)));
-    let Some((sha, source)) = known else {
-        return Err(Refusal::other(match server.dialect() {
+    let unknown = || {
+        Refusal::other(match server.dialect() {
             Dialect::Valkey9 => "NOSCRIPT No matching script.",
             _ => "NOSCRIPT No matching script. Please use EVAL.",
-        }));
+        })
     };
+    let name = &call.argv[1];
+    if name.len() != Sha::DIGITS {
+        return Err(unknown());
+    }
+    let (keys, args) = split(&call.argv[2..])?;
+    let known = Sha::parse(name).and_then(|sha| Some((sha, server.script(&sha)?)));
+    let (sha, source) = known.ok_or_else(unknown)?;
     let job = Job {
         sha,
         source: &source,

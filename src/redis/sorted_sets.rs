@@ -2,7 +2,7 @@
 
 use super::command::{Answer, Call};
 use super::lists::index_range;
-use super::number::{parse_f64, parse_i64, score_text};
+use super::number::{parse_bound, parse_f64, parse_i64, reply_text};
 use super::refusal::Refusal;
 use super::value::SortedSet;
 use super::{Bytes, Reply, Server};
@@ -93,7 +93,7 @@ fn add(server: &mut Server, call: &Call<'_>, options: &AddOptions, pairs: &[Byte
     if options.increment {
         return Ok(match results.first() {
             Some(Added::New(score) | Added::Changed(score) | Added::Same(score)) => {
-                Reply::Bulk(score_text(*score, dialect).into_bytes())
+                Reply::Bulk(reply_text(*score, dialect).into_bytes())
             }
             _ => Reply::Nil,
         });
@@ -155,7 +155,7 @@ pub(super) fn zscore(server: &mut Server, call: &Call<'_>) -> Answer {
         .get::<SortedSet>(&call.argv[1])?
         .and_then(|set| set.score(&call.argv[2]));
     Ok(score.map_or(Reply::Nil, |score| {
-        Reply::Bulk(score_text(score, dialect).into_bytes())
+        Reply::Bulk(reply_text(score, dialect).into_bytes())
     }))
 }
 
@@ -166,14 +166,30 @@ pub(super) fn zcard(server: &mut Server, call: &Call<'_>) -> Answer {
     Ok(Reply::Int(len as i64))
 }
 
+/// With WITHSCORE (Redis 7.2 and later) an array of rank and score.
 pub(super) fn zrank(server: &mut Server, call: &Call<'_>) -> Answer {
-    let rank = server.get::<SortedSet>(&call.argv[1])?.and_then(|set| {
-        let ranked = set.ranked();
+    let with_score = match &call.argv[3..] {
+        [] => false,
+        [option] if option.eq_ignore_ascii_case(b"withscore") => true,
+        [_] => return Err(Refusal::Syntax),
+        _ => return Err(Refusal::Arity(call.name.to_owned())),
+    };
+    let dialect = server.dialect();
+    let found = server.get::<SortedSet>(&call.argv[1])?.and_then(|set| {
+        let ranked = set.ranked().into_iter().enumerate();
         ranked
-            .iter()
-            .position(|(member, _)| **member == call.argv[2])
+            .filter(|(_, (member, _))| **member == call.argv[2])
+            .map(|(rank, (_, score))| (rank as i64, score))
+            .next()
     });
-    Ok(rank.map_or(Reply::Nil, |rank| Reply::Int(rank as i64)))
+    Ok(match found {
+        None => Reply::Nil,
+        Some((rank, _)) if !with_score => Reply::Int(rank),
+        Some((rank, score)) => Reply::Array(vec![
+            Reply::Int(rank),
+            Reply::Bulk(reply_text(score, dialect).into_bytes()),
+        ]),
+    })
 }
 
 /// The options of ZRANGE and ZRANGEBYSCORE.
@@ -259,7 +275,7 @@ fn range(server: &Server, call: &Call<'_>, options: &RangeOptions) -> Answer {
     let words = members.into_iter().flat_map(|(member, score)| {
         let score = options
             .with_scores
-            .then(|| Reply::Bulk(score_text(score, dialect).into_bytes()));
+            .then(|| Reply::Bulk(reply_text(score, dialect).into_bytes()));
         [Some(Reply::Bulk(member.clone())), score]
     });
     Ok(Reply::Array(words.flatten().collect()))
@@ -302,7 +318,7 @@ impl Bound {
             Some(rest) => (rest, true),
             None => (text, false),
         };
-        let score = parse_f64(number).ok_or(Refusal::BoundNotAFloat)?;
+        let score = parse_bound(number).ok_or(Refusal::BoundNotAFloat)?;
         Ok(Self { score, exclusive })
     }
 

@@ -122,7 +122,13 @@ pub(super) fn set(server: &mut Server, call: &Call<'_>) -> Answer {
         if options.keep_ttl {
             when = server.expiry(key).flatten();
         }
-        server.insert(key.clone(), Value::String(value.clone()), when);
+        // Valkey takes an end at this very ms for one that has passed.
+        let over = server.dialect() == Dialect::Valkey9 && when == Some(server.now_ms());
+        if over && !options.keep_ttl {
+            server.remove(key);
+        } else {
+            server.insert(key.clone(), Value::String(value.clone()), when);
+        }
     }
     Ok(match (options.get, refused) {
         (true, _) => bulk_or_nil(old.as_ref()),

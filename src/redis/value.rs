@@ -53,7 +53,7 @@ impl Value {
 }
 
 /// A score with the total order of IEEE 754, so that states compare and hash.
-/// Ranks use the numeric order instead, where -0 equals 0.
+/// It is the numeric order, since neither NaN nor -0 is ever kept.
 #[derive(Clone, Copy, Debug)]
 struct Score(f64);
 
@@ -106,10 +106,13 @@ impl SortedSet {
         self.scores.get(member).map(|score| score.0)
     }
 
-    /// Sets a member's score and gives the one it had. `score` must not be NaN.
+    /// Sets a member's score and gives the one it had. `score` must not be NaN;
+    /// a -0 is kept as 0, as small sorted sets keep it in Redis.
     pub fn insert(&mut self, member: Bytes, score: f64) -> Option<f64> {
         debug_assert!(!score.is_nan(), "the caller rejects NaN");
-        self.scores.insert(member, Score(score)).map(|old| old.0)
+        // In IEEE 754 -0 + 0 is 0, and nothing else changes.
+        let score = Score(score + 0.0);
+        self.scores.insert(member, score).map(|old| old.0)
     }
 
     /// Removes a member and gives its score.
@@ -119,11 +122,11 @@ impl SortedSet {
 
     /// Members with their scores, lowest first; equal scores by member.
     pub fn ranked(&self) -> Vec<(&Bytes, f64)> {
-        let mut members: Vec<_> = self.scores.iter().map(|(m, s)| (m, s.0)).collect();
-        // A stable sort keeps the map's member order among equal scores; scores
-        // are never NaN, so every pair compares.
-        members.sort_by(|a, b| a.1.partial_cmp(&b.1).unwrap_or(std::cmp::Ordering::Equal));
-        members
+        let mut members: Vec<_> = self.scores.iter().collect();
+        // A stable sort keeps the map's member order among equal scores.
+        members.sort_by_key(|(_, score)| **score);
+        let members = members.into_iter().map(|(member, score)| (member, score.0));
+        members.collect()
     }
 }
 

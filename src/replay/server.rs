@@ -118,6 +118,9 @@ impl Server {
             .args(["--port", &self.address().port().to_string()])
             .args(["--bind", "127.0.0.1", "--daemonize", "no", "--save", ""])
             .args(["--repl-diskless-sync-delay", "0"])
+            // It sleeps until a wall-clock time. On a clock that stands still
+            // that time has always passed, and the thread burns a whole core.
+            .args(["--jemalloc-bg-thread", "no"])
             .arg("--dir")
             .arg(self.directory.path())
             .args(self.options.persistence.arguments())

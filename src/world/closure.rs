@@ -81,6 +81,9 @@ pub enum ClosureError {
         "line {line}: {command} depends on the server's absolute time in a form that the model does not follow; use PX, PEXPIRE or the client's now()"
     )]
     ServerTime { line: u32, command: String },
+    /// The caller asked to stop.
+    #[error("stopped before the lock's automaton was complete")]
+    Stopped,
     /// A feature that the world does not model yet.
     #[error(
         "line {line}: {what} is not in the model yet, so nothing can be proved about this lock"
@@ -114,8 +117,6 @@ pub struct Local {
     pub awaiting: [Option<u16>; THREADS],
     /// The state and input that first led here.
     parent: Option<(u32, Symbolic)>,
-    /// Inputs from the start to here.
-    depth: u32,
     /// Successors by input.
     pub next: BTreeMap<Symbolic, (Emitted, u32)>,
 }
@@ -144,12 +145,9 @@ pub struct Closure {
 
 /// More local states than this means that something grows for ever.
 const LOCALS_MAX: usize = 60_000;
-/// A state that is more inputs than this from the start means the same. Each
-/// new state is reached by running from the start, so a counter that grows by
-/// one a round would take hours to fill [`LOCALS_MAX`]; the deepest built-in
-/// lock stays far below this.
-const DEPTH_MAX: u32 = 500;
-/// The same as [`LOCALS_MAX`] for keyspaces.
+/// So does a local state that takes more inputs than this to reach.
+const DEPTH_MAX: usize = 600;
+/// The same for keyspaces.
 const KEYSPACES_MAX: usize = 12_000;
 
 impl Closure {
@@ -161,13 +159,14 @@ impl Closure {
         program: &mut dyn ClientProgram,
         scripts: &mut ScriptEngine,
         needs: Needs,
+        should_stop: &dyn Fn() -> bool,
     ) -> Result<Closure, ClosureError> {
         let mut closure = Closure::empty(needs);
         closure.add_keyspace(&Keyspace::default())?;
         closure.add_root(program)?;
         loop {
             let before = closure.size();
-            closure.close_locals(program)?;
+            closure.close_locals(program, should_stop)?;
             closure.close_messages()?;
             closure.close_keyspaces(scripts)?;
             if closure.size() == before {
@@ -239,20 +238,25 @@ impl Closure {
         let id = self.locals.len() as u32;
         self.local_index.insert(key, id);
         let facade = Facade::of(view);
-        let depth = parent.map_or(0, |(parent, _)| self.locals[parent as usize].depth + 1);
         self.locals.push(Local {
             facade,
             awaiting,
             parent,
-            depth,
             next: BTreeMap::new(),
         });
         id
     }
 
-    fn close_locals(&mut self, program: &mut dyn ClientProgram) -> Result<(), ClosureError> {
+    fn close_locals(
+        &mut self,
+        program: &mut dyn ClientProgram,
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<(), ClosureError> {
         let mut id = 0;
         while id < self.locals.len() {
+            if should_stop() {
+                return Err(ClosureError::Stopped);
+            }
             for input in self.open_inputs(id) {
                 self.run(program, id as u32, input)?;
             }
@@ -337,6 +341,7 @@ impl Closure {
         input: Symbolic,
     ) -> Result<(), ClosureError> {
         let path = self.path_to(id);
+        let depth = path.len();
         let mut live = self.live(program)?;
         for step in path {
             live.step(step, self.local_replies.items())?;
@@ -344,8 +349,8 @@ impl Closure {
         let output = live.step(input, self.local_replies.items())?;
         let key = live.key()?;
         let view = live.view();
-        if self.locals.len() > LOCALS_MAX || self.locals[id as usize].depth > DEPTH_MAX {
-            let hint = self.growing_local(&live);
+        if self.locals.len() > LOCALS_MAX || depth > DEPTH_MAX {
+            let hint = growing_local(&live);
             return Err(unbounded("client state", self.locals.len(), hint));
         }
         if let Some((thread, _)) = view
@@ -364,20 +369,6 @@ impl Closure {
         let next = self.add_local(key, &view, awaiting, Some((id, input)));
         self.locals[id as usize].next.insert(input, (emitted, next));
         Ok(())
-    }
-
-    fn growing_local(&self, live: &Live) -> String {
-        let locals: Vec<String> = live
-            .locals()
-            .into_iter()
-            .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 50.0))
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        if locals.is_empty() {
-            String::new()
-        } else {
-            format!(": look at {}", locals.join(", "))
-        }
     }
 
     /// The output in closed form; new commands get numbers and families.
@@ -753,6 +744,21 @@ impl Closure {
             key.extend(family.map_or([0xff, 0xff], u16::to_le_bytes));
         }
         self.local_index.get(&key).copied()
+    }
+}
+
+/// Names the numbers that have grown, for the user to look at.
+fn growing_local(live: &Live) -> String {
+    let locals: Vec<String> = live
+        .locals()
+        .into_iter()
+        .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 20.0))
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    if locals.is_empty() {
+        String::new()
+    } else {
+        format!(": look at {}", locals.join(", "))
     }
 }
 

@@ -846,7 +846,16 @@ impl<'w, const W: usize> Run<'w, W> {
         let ids: Vec<String> = ids.map(|info| info.id.to_owned()).collect();
         let count = self.steps.len();
         for step in &mut self.steps[first..] {
-            step.clients = views.clone();
+            // A drift is announced before the tick that it bends.
+            let drift = matches!(
+                step.event,
+                Event::Fault {
+                    fault: trace::Fault::ClientDrift { .. }
+                }
+            );
+            if !drift {
+                step.clients = views.clone();
+            }
         }
         if count > first {
             self.steps[count - 1].violates = ids;

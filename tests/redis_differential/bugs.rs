@@ -202,10 +202,15 @@ fn mistaken_command(bug: Bug, argv: &[Bytes]) -> Vec<Bytes> {
             }
         }
         (Bug::ScriptsSeeNil, b"eval") => {
-            let script = String::from_utf8_lossy(&argv[1]).into_owned();
-            argv[1] = format!("local call = redis.call local redis = setmetatable({{call = \
-                function(...) local v = call(...) if v == false then return nil end return v end}}, \
-                {{__index = redis}}) {script}").into_bytes();
+            let script = String::from_utf8_lossy(&argv[1]);
+            let lines = script.lines().map(|line| {
+                if line.starts_with("r[#r+1] = redis.call(") && line.ends_with(')') {
+                    format!("{line} or nil")
+                } else {
+                    line.to_owned()
+                }
+            });
+            argv[1] = lines.collect::<Vec<_>>().join("\n").into_bytes();
         }
         _ => {}
     }

@@ -105,6 +105,22 @@ pub const DIFFERENCES: &[Row] = &[
         valkey9: "-NOSCRIPT No matching script.",
     },
     Row {
+        words: &[
+            "eval",
+            "redis.call('set', 'a', 'x', 'pxat', '1700000000000') return redis.call('exists', 'a')",
+            "0",
+        ],
+        redis70: "1",
+        redis82: "1",
+        valkey9: "0",
+    },
+    Row {
+        words: &["zrank", "z", "m", "withscore"],
+        redis70: "-ERR wrong number of arguments for 'zrank' command",
+        redis82: "nil",
+        valkey9: "nil",
+    },
+    Row {
         words: &["delifeq", "a", "x"],
         redis70: "-ERR unknown command 'delifeq', with args beginning with: 'a' 'x' ",
         redis82: "-ERR unknown command 'delifeq', with args beginning with: 'a' 'x' ",

@@ -61,6 +61,12 @@ pub const KEYS: [&str; 4] = ["a", "b", "c", "d"];
 fn choices(hole: &str) -> &'static [&'static str] {
     match hole {
         "$key" => &KEYS,
+        // Each type has a key that is mostly its own, or most commands would
+        // meet the wrong type.
+        "$string" => &["a", "a", "a", "a", "b", "c", "d"],
+        "$hash" => &["b", "b", "b", "b", "a", "c", "d"],
+        "$list" => &["c", "c", "c", "c", "a", "b", "d"],
+        "$zset" => &["d", "d", "d", "d", "a", "b", "c"],
         "$field" => &["f", "g", "h"],
         "$value" => &[
             "x",
@@ -224,8 +230,15 @@ fn choices(hole: &str) -> &'static [&'static str] {
             "limit 1",
             "junk",
         ],
+        "?rank" => &["", "", "withscore", "junk"],
         "?count" => &["", "$count"],
-        "?more" => &["", "$value", "$value $value"],
+        "$element" => &["x", "y", "x", "y", "f", ""],
+        "?more" => &[
+            "",
+            "$element",
+            "$element $element",
+            "$element $element $element",
+        ],
         "?member" => &["", "$score $field"],
         "?fields" => &["", "$field", "$field $field"],
         "?pair" => &["", "$field $value"],
@@ -243,12 +256,12 @@ fn choices(hole: &str) -> &'static [&'static str] {
 
 /// Commands with holes; those of locks come more than once.
 pub const TEMPLATES: &[&str] = &[
-    "set $key $value ?set",
-    "set $key $value ?set",
-    "set $key $value ?set",
-    "set $key $value ?set",
-    "get $key",
-    "get $key",
+    "set $string $value ?set",
+    "set $string $value ?set",
+    "set $string $value ?set",
+    "set $string $value ?set",
+    "get $string",
+    "get $string",
     "del $key ?keys",
     "pexpire $key $ms ?expire",
     "pttl $key",
@@ -256,62 +269,63 @@ pub const TEMPLATES: &[&str] = &[
     "ttl $key",
     "exists $key ?keys",
     "type $key",
-    "setnx $key $value",
-    "setex $key $s $value",
-    "psetex $key $ms $value",
-    "getset $key $value",
-    "getdel $key",
+    "setnx $string $value",
+    "setex $string $s $value",
+    "psetex $string $ms $value",
+    "getset $string $value",
+    "getdel $string",
     "unlink $key",
     "expire $key $s ?expire",
     "pexpire $key $ms ?expire",
     "expireat $key $ats ?expire",
     "pexpireat $key $atms ?expire",
     "persist $key",
-    "incr $key",
-    "decr $key",
-    "incrby $key $int",
-    "decrby $key $int",
-    "hset $key $field $value ?pair",
-    "hset $key $field $value",
-    "hsetnx $key $field $value",
-    "hget $key $field",
-    "hdel $key $field ?fields",
-    "hexists $key $field",
-    "hincrby $key $field $int",
-    "hincrby $key $field $int",
-    "hlen $key",
-    "lpush $key $value ?more",
-    "rpush $key $value ?more",
-    "lpop $key ?count",
-    "rpop $key ?count",
-    "lrange $key $index $index",
-    "llen $key",
-    "lindex $key $index",
-    "lrem $key $count $value",
-    "zadd $key ?zadd $score $field ?member",
-    "zadd $key ?zadd $score $field ?member",
-    "zrem $key $field ?fields",
-    "zrange $key $index $index ?zrange",
-    "zscore $key $field",
-    "zrange $key $bound $bound byscore ?byscore",
-    "zrangebyscore $key $bound $bound ?byscore",
-    "zcard $key",
-    "zrank $key $field",
-    "zincrby $key $score $field",
+    "incr $string",
+    "decr $string",
+    "incrby $string $int",
+    "decrby $string $int",
+    "hset $hash $field $value ?pair",
+    "hset $hash $field $value",
+    "hsetnx $hash $field $value",
+    "hget $hash $field",
+    "hdel $hash $field ?fields",
+    "hexists $hash $field",
+    "hincrby $hash $field $int",
+    "hincrby $hash $field $int",
+    "hlen $hash",
+    "lpush $list $element ?more",
+    "rpush $list $element ?more",
+    "lpop $list ?count",
+    "rpop $list ?count",
+    "lrange $list $index $index",
+    "llen $list",
+    "lindex $list $index",
+    "lrem $list $count $element",
+    "zadd $zset ?zadd $score $field ?member",
+    "zadd $zset ?zadd $score $field ?member",
+    "zrem $zset $field ?fields",
+    "zrange $zset $index $index ?zrange",
+    "zscore $zset $field",
+    "zrange $zset $bound $bound byscore ?byscore",
+    "zrangebyscore $zset $bound $bound ?byscore",
+    "zcard $zset",
+    "zrank $zset $field ?rank",
+    "zincrby $zset $score $field",
     "publish $channel $value",
     "publish $channel $value",
-    "time",
     "ping ?more",
     "echo $value",
 ];
 
 /// Templates for the sender alone: not for scripts, where a real server's
-/// order of fields would show.
+/// order of fields would show. WAIT never asks for a replica: its time-out runs
+/// on the server's clock, which stands still.
 const SENDER_ONLY: &[&str] = &[
-    "hgetall $key",
-    "hkeys $key",
+    "time",
+    "hgetall $hash",
+    "hkeys $hash",
     "wait 0 0",
-    "wait 1 1",
+    "wait -1 5",
     "wait x 0",
     "wait 0 x",
     "wait 0 -1",
@@ -328,7 +342,7 @@ const SENDER_ONLY: &[&str] = &[
     "script exists b2f8419f2aff8c8c7903adfa37117080691dbe99",
 ];
 
-const VALKEY_ONLY: &[&str] = &["delifeq $key $value", "set $key $value ?ifeq"];
+const VALKEY_ONLY: &[&str] = &["delifeq $string $value", "set $string $value ?ifeq"];
 
 /// Draws from choices made beforehand.
 pub struct Draw<'a> {
@@ -383,7 +397,8 @@ impl<'a> Draw<'a> {
         let mut words = self.fill(template);
         match self.below(40) {
             // WAIT must not lose its time-out, or it could wait for ever.
-            1 if words[0] != "wait" => {
+            // No word at all gets no reply at all.
+            1 if words[0] != "wait" && words.len() > 1 => {
                 words.pop();
             }
             2 => words.push("extra".to_owned()),
@@ -418,7 +433,7 @@ fn step(kind: u8, numbers: &[u16], dialect: Dialect) -> Step {
                 "unsubscribe $channel",
                 "subscribe $channel $channel",
                 "ping",
-                "get $key",
+                "get $string",
                 "publish $channel $value",
                 "eval return $count",
                 "unsubscribe $channel $channel",

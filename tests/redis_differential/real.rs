@@ -34,6 +34,7 @@ pub struct RealServer {
     runtime: tokio::runtime::Runtime,
     name: String,
     dialect: Dialect,
+    broken: bool,
 }
 
 impl fmt::Display for RealServer {
@@ -86,7 +87,13 @@ impl RealServer {
             runtime,
             name,
             dialect,
+            broken: false,
         }
+    }
+
+    /// Whether the server failed to answer and cannot be compared with any more.
+    pub fn is_broken(&self) -> bool {
+        self.broken
     }
 
     pub fn dialect(&self) -> Dialect {
@@ -122,8 +129,11 @@ impl RealServer {
             .iter()
             .flat_map(|argv| encode_request(argv))
             .collect();
+        self.broken = true;
         self.sender.write(&bytes);
-        commands.iter().map(|_| self.sender.read()).collect()
+        let replies = commands.iter().map(|_| self.sender.read()).collect();
+        self.broken = false;
+        replies
     }
 
     /// Sends a command on the subscriber's connection and gives what came until
@@ -131,6 +141,7 @@ impl RealServer {
     pub fn subscriber_ask(&mut self, argv: &[Bytes]) -> Vec<Reply> {
         let mark = b"that is all".to_vec();
         let ping: [Bytes; 2] = [b"PING".to_vec(), mark.clone()];
+        self.broken = true;
         self.subscriber.write(&encode_request(argv));
         self.subscriber.write(&encode_request(&ping));
         let mark = Reply::Bulk(mark);
@@ -139,6 +150,7 @@ impl RealServer {
         loop {
             let reply = self.subscriber.read();
             if reply == mark || reply == pong {
+                self.broken = false;
                 return came;
             }
             came.push(reply);

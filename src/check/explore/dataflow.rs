@@ -110,6 +110,7 @@ fn work<Y: System + 'static>(
     ledger: Arc<Ledger>,
     should_stop: ShouldStop,
 ) -> Searched<Y::State> {
+    // Shared with the operator, which is gone when the dataflow is done.
     let engine = Rc::new(RefCell::new(engine));
     let shared = Rc::clone(&engine);
     worker.dataflow::<u32, _, _>(|scope| {
@@ -154,8 +155,8 @@ fn work<Y: System + 'static>(
     while worker.has_dataflows() {
         worker.step_or_park(None);
     }
-    let searched = engine.borrow_mut().finish();
-    searched
+    let mut engine = engine.borrow_mut();
+    engine.finish()
 }
 
 /// The capabilities of one worker: the right to send.

@@ -22,11 +22,11 @@ use crate::world::{Action, System, Transition};
 const TURN: u32 = 2048;
 /// States in a parcel: enough to make the cost of a message vanish.
 const PARCEL: usize = 512;
-/// Entries of the cache of recent states at the beginning, and at most: 4 MiB
+/// Entries of the cache of recent states at the beginning, and at most: 2 MiB
 /// at 16 bytes a state, a share of the third-level cache. Each doubling there
 /// spares the table about a tenth of its lookups.
 const RECENT_MIN: usize = 1 << 10;
-const RECENT_MAX: usize = 1 << 18;
+const RECENT_MAX: usize = 1 << 17;
 /// States that wait to be sorted out, or to be inserted, together.
 const BATCH: usize = 256;
 

@@ -16,15 +16,19 @@
 //! search), and nested searches for cycles (they answer "for every fair run",
 //! which is a different and stronger question: some client *can*).
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::ShouldStop;
 use super::engine::Searched;
-use super::table::{hash_of, owner};
+use super::table::{GROUP, Hashed, owner};
 use super::trace::on_threads;
 use crate::world::{System, Transition};
 
-/// Words of 64 states that a thread takes at a time.
+/// States of one word of bits. A thread takes up a word at a time, and looks up
+/// the successors of its states together; see [`super::table`] for why.
+const WORD: usize = 64;
+/// Words that a thread takes between two looks at the limits.
 const BLOCK: usize = 64;
 
 /// What the sweeps found.
@@ -71,18 +75,24 @@ impl Bits {
     fn new<S: Copy + Eq + std::hash::Hash>(searched: &Searched<S>) -> Bits {
         let states = searched.table.states().len();
         Bits(
-            (0..states.div_ceil(64))
+            (0..states.div_ceil(WORD))
                 .map(|_| AtomicU64::new(0))
                 .collect(),
         )
     }
 
     fn get(&self, position: usize) -> bool {
-        self.0[position / 64].load(Ordering::Relaxed) >> (position % 64) & 1 == 1
+        self.0[position / WORD].load(Ordering::Relaxed) >> (position % WORD) & 1 == 1
+    }
+
+    fn touch(&self, position: usize) {
+        if let Some(word) = self.0.get(position / WORD) {
+            black_box(word.load(Ordering::Relaxed));
+        }
     }
 
     fn set(&self, position: usize) {
-        self.0[position / 64].fetch_or(1 << (position % 64), Ordering::Relaxed);
+        self.0[position / WORD].fetch_or(1 << (position % WORD), Ordering::Relaxed);
     }
 }
 
@@ -91,6 +101,9 @@ struct Sweeper<'a, Y: System> {
     searched: &'a [Searched<Y::State>],
     good: Vec<Bits>,
 }
+
+/// Successors to be looked up, each with the position of its source.
+type Ahead<Y> = Vec<(usize, Hashed<<Y as System>::State>)>;
 
 struct Round {
     changed: bool,
@@ -134,38 +147,92 @@ impl<Y: System> Sweeper<'_, Y> {
     }
 
     fn block(&self, worker: usize, word: usize, downwards: bool) -> bool {
-        let states = self.searched[worker].table.states();
-        let (start, end) = (word * 64, states.len().min((word + BLOCK) * 64));
+        let end = self.good[worker].0.len().min(word + BLOCK);
+        let mut ahead = Vec::new();
         let mut changed = false;
-        let mut look = |position: usize| {
-            if !self.good[worker].get(position) && self.is_good(&states[position]) {
-                self.good[worker].set(position);
-                changed = true;
-            }
-        };
-        if downwards {
-            (start..end).rev().for_each(&mut look);
-        } else {
-            (start..end).for_each(&mut look);
+        for step in 0..end - word {
+            let word = if downwards {
+                end - 1 - step
+            } else {
+                word + step
+            };
+            changed |= self.word(worker, word, downwards, &mut ahead);
         }
         changed
     }
 
-    fn is_good(&self, state: &Y::State) -> bool {
+    /// Looks at the states of a word that are not good yet. `ahead` is scratch
+    /// space.
+    fn word(&self, worker: usize, word: usize, downwards: bool, ahead: &mut Ahead<Y>) -> bool {
+        let (states, good) = (self.searched[worker].table.states(), &self.good[worker]);
+        let end = states.len().min((word + 1) * WORD);
+        ahead.clear();
+        let mut changed = false;
+        for step in 0..end - word * WORD {
+            let position = if downwards {
+                end - 1 - step
+            } else {
+                word * WORD + step
+            };
+            if !good.get(position) && self.is_good_at_once(position, &states[position], ahead) {
+                good.set(position);
+                changed = true;
+            }
+        }
+        self.warm(ahead);
+        for (position, next) in ahead.iter() {
+            if !good.get(*position) && self.known_good(next) {
+                good.set(*position);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Whether a state is good whatever its successors are; otherwise they are
+    /// put where they will be looked up.
+    fn is_good_at_once(&self, position: usize, state: &Y::State, ahead: &mut Ahead<Y>) -> bool {
+        let before = ahead.len();
         let mut good = self.system.excused(state);
         if !good {
             self.system
                 .successors(state, &mut |next: Transition<Y::State>| {
-                    good = good || !next.fault && (next.progress || self.known_good(&next.state));
+                    if !next.fault {
+                        good |= next.progress;
+                        ahead.push((position, Hashed::new(next.state)));
+                    }
                 });
+        }
+        if good {
+            ahead.truncate(before);
         }
         good
     }
 
-    fn known_good(&self, state: &Y::State) -> bool {
-        let hash = hash_of(state);
-        let worker = owner(hash, self.searched.len());
-        let position = self.searched[worker].table.find(hash, state);
+    fn owner(&self, hash: u64) -> usize {
+        owner(hash, self.searched.len())
+    }
+
+    fn warm(&self, ahead: &Ahead<Y>) {
+        let table = |hash: u64| &self.searched[self.owner(hash)].table;
+        for group in ahead.chunks(GROUP) {
+            let mut positions = [usize::MAX; GROUP];
+            for (_, next) in group {
+                table(next.hash).touch_line(next.hash);
+            }
+            for (position, (_, next)) in positions.iter_mut().zip(group) {
+                *position = table(next.hash).likely(next.hash);
+            }
+            for (position, (_, next)) in positions.iter().zip(group) {
+                table(next.hash).touch_state(*position);
+                self.good[self.owner(next.hash)].touch(*position);
+            }
+        }
+    }
+
+    fn known_good(&self, next: &Hashed<Y::State>) -> bool {
+        let worker = self.owner(next.hash);
+        let position = self.searched[worker].table.find(next.hash, &next.state);
         position.is_some_and(|position| self.good[worker].get(position))
     }
 

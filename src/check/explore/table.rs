@@ -5,14 +5,16 @@
 //! index of `u32` entries. An entry spends as many bits as it needs on the
 //! position and the rest on a tag of the hash, so that a probe that misses
 //! almost never touches the (cold) state array. This costs the size of a state
-//! plus 5 to 8 bytes; nothing else is stored per state, not even a parent:
+//! plus 5 to 6 bytes; nothing else is stored per state, not even a parent:
 //! [`super::trace`] finds parents again by running levels once more.
 //!
-//! Two things decide the speed, and both are waiting for memory. States are
-//! looked up in groups whose loads are all begun before the first is needed.
-//! And the index grows by half, not to double, by forgetting itself first and
-//! reading the state array again from front to back: growing needs no second
-//! index beside the first, which is the peak that decides what fits in memory.
+//! What decides the speed is waiting for memory: a load that nothing overlaps
+//! costs as much as fifteen that do. So a bucket is a cache line of 16 entries,
+//! and a lookup rarely needs a second one; and states are looked up in groups,
+//! whose lines, and then whose likely states, are all asked for before the first
+//! is needed. The index grows by a third, not to double, by forgetting itself first
+//! and reading the state array again from front to back: so it needs no second
+//! index beside the first, the peak that decides what fits in memory.
 //!
 //! Rejected: `HashSet` (half as large again, double while it grows), storing
 //! only fingerprints (a collision would silently prune), storing parents (a
@@ -23,7 +25,9 @@ use std::hint::black_box;
 
 use rustc_hash::FxHasher;
 
-const SLOTS_MIN: usize = 64;
+/// Entries of a bucket: a cache line.
+const WAYS: usize = 16;
+const LINES_MIN: usize = 4;
 /// States looked up together, so that their cache misses overlap.
 pub(super) const GROUP: usize = 32;
 /// One less than this many states fit: the position must leave a bit for a tag.
@@ -68,20 +72,43 @@ pub(super) fn owner(hash: u64, workers: usize) -> usize {
     (((hash & 0xffff_ffff) * workers as u64) >> 32) as usize
 }
 
+/// A bucket, filled from the front. An entry is 0 if it is empty; otherwise the
+/// position + 1 is in its low bits and the tag above.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line([u32; WAYS]);
+
+impl Line {
+    /// Bit i says whether entry i agrees with `like` where `mask` has ones. One
+    /// comparison of all entries without a branch becomes a few instructions.
+    #[inline(always)]
+    fn agreeing(&self, like: u32, mask: u32) -> u32 {
+        let bits = self.0.iter().enumerate();
+        bits.fold(0, |found, (way, entry)| {
+            found | u32::from((entry ^ like) & mask == 0) << way
+        })
+    }
+
+    /// The first empty entry, or [`WAYS`].
+    fn used(&self) -> usize {
+        (self.agreeing(0, u32::MAX) | 1 << WAYS).trailing_zeros() as usize
+    }
+}
+
 /// See the module's essay.
 pub(super) struct Table<S> {
     states: Vec<S>,
-    /// 0 is empty; otherwise position + 1 in the low `position_bits`, tag above.
-    slots: Vec<u32>,
+    lines: Vec<Line>,
     position_bits: u32,
 }
 
 impl<S: Copy + Eq + Hash> Table<S> {
     pub fn new() -> Table<S> {
+        let position_bits = bits_for(LINES_MIN);
         Table {
             states: Vec::new(),
-            slots: vec![0; SLOTS_MIN],
-            position_bits: bits_for(SLOTS_MIN),
+            lines: vec![Line([0; WAYS]); LINES_MIN],
+            position_bits,
         }
     }
 
@@ -97,7 +124,7 @@ impl<S: Copy + Eq + Hash> Table<S> {
 
     /// Adds a state; false if it was there already.
     pub fn insert(&mut self, new: &Hashed<S>) -> Result<bool, Full> {
-        let Err(slot) = self.probe(new.hash, &new.state) else {
+        let Err(line) = self.probe(new.hash, &new.state) else {
             return Ok(false);
         };
         let number = self.states.len() + 1;
@@ -105,10 +132,9 @@ impl<S: Copy + Eq + Hash> Table<S> {
             return Err(Full);
         }
         self.states.push(new.state);
-        self.slots[slot] = self.entry(new.hash, number);
-        // Linear probing at 13/16 looks at 3 slots for a state that is there and
-        // at 15 for one that is not: one or two cache lines.
-        if number * 16 >= self.slots.len() * 13 {
+        self.place(line, new.hash, number);
+        // At this load every fourth line is full and sends a lookup on.
+        if number * 8 >= self.lines.len() * WAYS * 7 {
             self.grow();
         }
         Ok(true)
@@ -127,96 +153,130 @@ impl<S: Copy + Eq + Hash> Table<S> {
         Ok((self.states.len() - before) as u64)
     }
 
-    /// Touches what [`Table::insert`] will need. The loads of a group do not
-    /// depend on each other, nor is there a branch to guess wrong between them,
-    /// so the processor overlaps their misses.
+    /// Touches what [`Table::insert`] will need. Neither the loads of lines nor
+    /// those of states depend on each other, so the processor overlaps them, as
+    /// many as fit into its window: hence loops that do nothing else.
     fn warm(&self, group: &[Hashed<S>]) {
-        let Some(first) = self.states.first() else {
-            return;
-        };
-        let mut entries = [0; GROUP];
-        for (entry, new) in entries.iter_mut().zip(group) {
-            *entry = self.slots[self.home(new.hash)];
+        let mut positions = [usize::MAX; GROUP];
+        group.iter().for_each(|new| self.touch_line(new.hash));
+        for (position, new) in positions.iter_mut().zip(group) {
+            *position = self.likely(new.hash);
         }
-        for (entry, new) in entries.iter().zip(group) {
-            let agrees = *entry != 0 && self.tag_agrees(*entry, new.hash);
-            let position = if agrees { self.position(*entry) } else { 0 };
-            black_box(*self.states.get(position).unwrap_or(first));
+        positions
+            .iter()
+            .for_each(|position| self.touch_state(*position));
+    }
+
+    /// Begins to load what a lookup of this hash reads first.
+    #[inline]
+    pub fn touch_line(&self, hash: u64) {
+        black_box(self.lines[self.home(hash)].0[0]);
+    }
+
+    /// Begins to load a state that a lookup will compare.
+    #[inline]
+    pub fn touch_state(&self, position: usize) {
+        if let Some(state) = self.states.get(position) {
+            black_box(*state);
         }
     }
 
-    /// The position of the state, or else the slot where it belongs.
+    /// The position of the state, or else the line where it belongs.
     fn probe(&self, hash: u64, state: &S) -> Result<usize, usize> {
-        let mut slot = self.home(hash);
+        let mut number = self.home(hash);
         loop {
-            let entry = self.slots[slot];
-            if entry == 0 {
-                return Err(slot);
+            let line = &self.lines[number];
+            let mut agreeing = line.agreeing(self.tag(hash), self.tag_mask());
+            while agreeing != 0 {
+                let position = self.position(line.0[agreeing.trailing_zeros() as usize]);
+                // The position of an empty entry is beyond all states.
+                if self.states.get(position) == Some(state) {
+                    return Ok(position);
+                }
+                agreeing &= agreeing - 1;
             }
-            if self.tag_agrees(entry, hash) && self.states[self.position(entry)] == *state {
-                return Ok(self.position(entry));
+            if line.0[WAYS - 1] == 0 {
+                return Err(number);
             }
-            slot = self.after(slot);
+            number = self.after(number);
         }
+    }
+
+    /// The position of the first state in the home line whose tag agrees;
+    /// beyond all states if there is none.
+    pub fn likely(&self, hash: u64) -> usize {
+        let line = &self.lines[self.home(hash)];
+        let way = line
+            .agreeing(self.tag(hash), self.tag_mask())
+            .trailing_zeros() as usize;
+        line.0
+            .get(way)
+            .map_or(usize::MAX, |entry| self.position(*entry))
     }
 
     fn grow(&mut self) {
-        let slots = self.slots.len() / 2 * 3;
+        let lines = self.lines.len() / 3 * 4 + 4;
         // The old entries go first: all of them are made anew.
-        self.slots = Vec::new();
-        self.slots = vec![0; slots];
-        self.position_bits = bits_for(slots);
+        self.lines = Vec::new();
+        self.lines = vec![Line([0; WAYS]); lines];
+        self.position_bits = bits_for(lines);
         let states = std::mem::take(&mut self.states);
         for (group_number, group) in states.chunks(GROUP).enumerate() {
             let mut hashes = [0; GROUP];
             for (hash, state) in hashes.iter_mut().zip(group) {
                 *hash = hash_of(state);
-                black_box(self.slots[self.home(*hash)]);
+            }
+            for hash in hashes {
+                black_box(self.lines[self.home(hash)].0[0]);
             }
             for (offset, hash) in hashes.iter().take(group.len()).enumerate() {
-                self.place(*hash, group_number * GROUP + offset + 1);
+                self.place(self.home(*hash), *hash, group_number * GROUP + offset + 1);
             }
         }
         self.states = states;
     }
 
-    /// Enters a state that has no entry yet.
-    fn place(&mut self, hash: u64, number: usize) {
-        let mut slot = self.home(hash);
-        while self.slots[slot] != 0 {
-            slot = self.after(slot);
+    /// Enters a state that has no entry yet, in this line or one after it.
+    fn place(&mut self, mut line: usize, hash: u64, number: usize) {
+        let entry = self.tag(hash) | number as u32;
+        loop {
+            let used = self.lines[line].used();
+            if let Some(free) = self.lines[line].0.get_mut(used) {
+                *free = entry;
+                return;
+            }
+            line = self.after(line);
         }
-        self.slots[slot] = self.entry(hash, number);
     }
 
     fn home(&self, hash: u64) -> usize {
-        (((hash >> 32) * self.slots.len() as u64) >> 32) as usize
+        (((hash >> 32) * self.lines.len() as u64) >> 32) as usize
     }
 
-    fn after(&self, slot: usize) -> usize {
-        if slot + 1 == self.slots.len() {
+    fn after(&self, line: usize) -> usize {
+        if line + 1 == self.lines.len() {
             0
         } else {
-            slot + 1
+            line + 1
         }
     }
 
-    fn entry(&self, hash: u64, number: usize) -> u32 {
-        (hash as u32) << self.position_bits | number as u32
-    }
-
     fn position(&self, entry: u32) -> usize {
-        (entry & ((1 << self.position_bits) - 1)) as usize - 1
+        ((entry & !self.tag_mask()) as usize).wrapping_sub(1)
     }
 
-    fn tag_agrees(&self, entry: u32, hash: u64) -> bool {
-        (entry >> self.position_bits) == (hash as u32) << self.position_bits >> self.position_bits
+    fn tag(&self, hash: u64) -> u32 {
+        (hash as u32) << self.position_bits
+    }
+
+    fn tag_mask(&self) -> u32 {
+        u32::MAX << self.position_bits
     }
 }
 
-/// Bits for the numbers of all states that `slots` may hold.
-fn bits_for(slots: usize) -> u32 {
-    (usize::BITS - (slots / 16 * 13 + 16).leading_zeros()).min(31)
+/// Bits for the numbers of all states that fit into `lines`.
+fn bits_for(lines: usize) -> u32 {
+    (usize::BITS - (lines * WAYS).leading_zeros()).min(31)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use mlua::{Lua, Table, Value};
 
-use crate::redis::number::{lua_to_i64, score_text};
+use crate::redis::number::{lua_to_i64, reply_text};
 use crate::redis::{Dialect, Reply};
 
 /// Most values in one reply: a table that contains another one twice, that one
@@ -95,7 +95,7 @@ fn tagged(table: &Table, dialect: Dialect) -> Option<Reply> {
         _ => None,
     };
     if let Some(value) = double {
-        return Some(Reply::Bulk(score_text(value, dialect).into_bytes()));
+        return Some(Reply::Bulk(reply_text(value, dialect).into_bytes()));
     }
     let unmodelled = ["map", "set", "big_number", "verbatim_string"]
         .into_iter()

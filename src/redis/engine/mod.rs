@@ -55,6 +55,9 @@ pub struct EngineError(#[from] mlua::Error);
 pub(super) struct Sha([u8; 20]);
 
 impl Sha {
+    /// Length of its text.
+    pub(super) const DIGITS: usize = 40;
+
     /// The name of this script.
     pub(super) fn of(source: &[u8]) -> Self {
         Self(Sha1::digest(source).into())
@@ -64,7 +67,7 @@ impl Sha {
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let digit = |c: u8| char::from(c).to_digit(16).map(|d| d as u8);
         let mut sha = [0; 20];
-        if text.len() != 40 {
+        if text.len() != Self::DIGITS {
             return None;
         }
         for (byte, pair) in sha.iter_mut().zip(text.chunks_exact(2)) {

@@ -140,8 +140,9 @@ end
 local globals = setmetatable({
   _VERSION = _VERSION,
   assert = assert, error = error, getmetatable = getmetatable, ipairs = ipairs, next = next,
-  pairs = pairs, rawequal = rawequal, rawget = rawget, select = select, tonumber = tonumber,
-  tostring = tostring, type = type, unpack = unpack,
+  pairs = pairs, rawequal = rawequal, rawget = rawget, select = select,
+  setmetatable = setmetatable, -- a proxy's own is protected
+  tonumber = tonumber, tostring = tostring, type = type, unpack = unpack,
   math = read_only(math), string = read_only(stock_string), table = read_only(stock_table),
   redis = read_only(redis),
 }, {__index = undeclared})
@@ -160,11 +161,6 @@ end
 function globals.rawset(target, key, value)
   if proxies[target] then error("Attempt to modify a readonly table", 0) end
   return rawset(target, key, value)
-end
-
-function globals.setmetatable(target, meta)
-  if proxies[target] then error("Attempt to modify a readonly table", 0) end
-  return setmetatable(target, meta)
 end
 
 local environment = read_only(globals)
