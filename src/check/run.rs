@@ -5,7 +5,6 @@
 //! becomes a concrete trace, which checks the tables once more on the way.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -112,7 +111,7 @@ pub enum CheckError {
 pub struct Checker<'f> {
     file: &'f LockFile,
     options: CheckOptions,
-    tables: FxHashMap<Needs, Rc<Arc<Tables>>>,
+    tables: FxHashMap<Needs, Arc<Tables>>,
 }
 
 impl<'f> Checker<'f> {
@@ -236,7 +235,7 @@ impl<'f> Checker<'f> {
             return Ok(Arc::clone(tables));
         }
         let tables = Arc::new(self.close(needs.clone())?);
-        self.tables.insert(needs, Rc::new(Arc::clone(&tables)));
+        self.tables.insert(needs, Arc::clone(&tables));
         Ok(tables)
     }
 
@@ -349,7 +348,7 @@ impl<'f> Checker<'f> {
         let mut explore_options = self.options.explore.clone();
         explore_options.deadlock = self.options.properties.contains(&Property::DeadlockFreedom);
         let progress = observer.progress();
-        let found = explore(Arc::clone(&world), explore_options, move |p| progress(p));
+        let found = explore(Arc::clone(&world), explore_options, progress);
         let seconds = observer.seconds() - started;
         let mut results = Vec::new();
         for property in self.applicable() {

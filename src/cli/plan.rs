@@ -100,10 +100,8 @@ impl LockArgs {
     fn switches(&self, faults: impl Iterator<Item = Fault>) -> anyhow::Result<Vec<Switch>> {
         let budgets = numbers("--budget", &self.budget, 1..=7)?;
         let sizes = numbers("--size", &self.size, 1..=20)?;
-        for fault in sizes
-            .keys()
-            .filter(|fault| fault.info().unit == SizeUnit::None)
-        {
+        let sizeless = |fault: &&Fault| fault.info().unit == SizeUnit::None;
+        if let Some(fault) = sizes.keys().find(sizeless) {
             bail!("{} has no size; drop it from --size", fault.info().id);
         }
         Ok(faults

@@ -1,5 +1,7 @@
 //! A bare client, for tests that must see every byte and every error.
 
+#![allow(dead_code)] // each test file uses its own part of it
+
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
