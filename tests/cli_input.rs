@@ -1,0 +1,166 @@
+//! Mistakes in lock files and arguments: each is named, with its place and what
+//! to do about it, and exits as a usage error.
+
+mod cli_support;
+use cli_support::*;
+
+/// Checks a planted lock file; its message must name the file, or one of its lines.
+#[track_caller]
+fn refused(name: &str, line: Option<u32>, texts: &[&str]) {
+    let path = planted(name);
+    let said = lockproof(&format!("check {path} --assume none"));
+    said.failed(USAGE, texts);
+    let at = line.map_or(format!("{path}: "), |line| format!("{path}:{line}: "));
+    assert!(said.err.contains(&at), "no `{at}` in {said:#?}");
+    assert_eq!(said.out, "", "a verdict on a file that is no lock");
+}
+
+#[test]
+fn a_syntax_error_is_named_with_file_and_line() {
+    refused("syntax-error", Some(6), &["unexpected symbol near 'then'"]);
+}
+
+#[test]
+fn a_word_that_does_not_exist_is_named() {
+    refused("unknown-word", Some(6), &["`redi` is not defined"]);
+}
+
+#[test]
+fn a_loop_without_end_is_stopped() {
+    refused("endless-loop", Some(9), &["loop without end"]);
+}
+
+#[test]
+fn a_counter_that_grows_for_ever_is_named() {
+    refused(
+        "growing-counter",
+        None,
+        &["grows without end", "attempts (line 10) = "],
+    );
+}
+
+#[test]
+fn a_table_that_contains_itself_is_named() {
+    refused("table-cycle", Some(8), &["`seen`", "contains itself"]);
+}
+
+#[test]
+fn a_write_to_a_global_is_refused() {
+    refused(
+        "global-write",
+        Some(6),
+        &["`started` can not be assigned", "write `local started`"],
+    );
+}
+
+#[test]
+fn an_iterator_that_waits_is_refused() {
+    refused("yielding-iterator", Some(9), &["where nothing can wait"]);
+}
+
+#[test]
+fn a_lock_without_release_is_refused() {
+    refused("no-release", None, &["the lock has no `release`"]);
+}
+
+#[test]
+fn a_script_that_is_not_there_is_named() {
+    refused(
+        "missing-script",
+        None,
+        &["there is no script `release_if_ower`"],
+    );
+}
+
+#[test]
+fn a_command_that_the_model_lacks_is_refused_and_not_judged_by_its_error() {
+    for name in ["unknown-command", "unknown-command-in-script"] {
+        refused(name, None, &["nown", "command", "not in the model yet"]);
+    }
+}
+
+#[test]
+fn each_cause_is_told_once() {
+    let said = lockproof("check nowhere.lua");
+    said.failed(USAGE, &["failed to read the lock file nowhere.lua"]);
+    assert_eq!(said.err.matches("No such file").count(), 1, "{said:#?}");
+}
+
+#[test]
+fn misspelt_names_are_told_their_nearest() {
+    for (arguments, nearest) in [
+        ("check tokn", "did you mean `token`?"),
+        (
+            "check token --assume client-paus",
+            "did you mean `client-pause`?",
+        ),
+        ("check token --budget los=1", "did you mean `loss`?"),
+        (
+            "check token --property no-orphans",
+            "did you mean `no-orphan`?",
+        ),
+        (
+            "check redlock --param drift_facto=1",
+            "did you mean `drift_factor`?",
+        ),
+        ("chek token", "'check'"),
+        ("list lokcs", "'locks'"),
+    ] {
+        lockproof(arguments).failed(USAGE, &[nearest]);
+    }
+}
+
+#[test]
+fn sizes_out_of_range_are_told_their_range() {
+    for (arguments, range) in [
+        ("--budget loss=0", "from 1 to 7"),
+        ("--budget loss=8", "from 1 to 7"),
+        ("--budget loss", "write it as NAME=NUMBER"),
+        ("--size client-pause=21", "from 1 to 20"),
+        ("--size loss=2", "loss has no size"),
+        ("--clients 0", "from 1 to 4"),
+        ("--clients 5", "from 1 to 4"),
+        ("--nodes 2", "from 1 to 1"),
+        ("--ttl-ticks 0", "from 1 to 30"),
+        ("--ttl-ticks 31", "from 1 to 30"),
+        ("--timeout-ticks 0", "from 1 to 30"),
+        ("--tick-ms 9", "from 10 to 3600000"),
+        ("--param a=1", "declares no parameter `a`"),
+        ("--timeout -1", "0 or more"),
+        ("--workers 65", "from 0 to 64"),
+        ("--all --assume loss", "cannot be used with"),
+    ] {
+        let said = lockproof(&format!("check token {arguments}"));
+        said.failed(USAGE, &[range]);
+    }
+}
+
+#[test]
+fn a_parameter_is_a_number() {
+    let said = lockproof("check redlock --param drift_factor=much");
+    said.failed(USAGE, &["`much` is not a number"]);
+}
+
+#[test]
+fn run_files_and_reports_that_make_no_sense_are_refused() {
+    let place = Place::new();
+    let not_toml = place.write("not.toml", "{}");
+    let other = place.write("other.toml", "schema = \"lockproof.run/9\"\n");
+    let cut = place.write("cut.json", "{\"schema\": ");
+    for (arguments, text) in [
+        ("run nowhere.toml".to_owned(), "failed to read nowhere.toml"),
+        (format!("run {not_toml}"), "line 1"),
+        (format!("run {other}"), "failed to read the run file"),
+        ("run --baseline nowhere.toml".into(), "nowhere.toml"),
+        ("report nowhere.json".into(), "failed to read nowhere.json"),
+        (format!("report {cut}"), "line 1"),
+    ] {
+        place.run(&arguments).failed(USAGE, &[text]);
+    }
+}
+
+#[test]
+fn the_explorer_page_is_served_on_loopback_only() {
+    let said = lockproof("explore token --address 192.0.2.1:3000");
+    said.failed(USAGE, &["not a loopback address"]);
+}

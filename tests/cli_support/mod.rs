@@ -1,0 +1,117 @@
+//! Runs the program as its users do, in a folder of its own.
+
+// Each test binary uses a part of this.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Exit codes, as `--help` tells them; written out because they are a promise.
+pub const FINE: i32 = 0;
+pub const VIOLATION: i32 = 1;
+pub const UNKNOWN: i32 = 2;
+pub const NOTHING: i32 = 3;
+pub const USAGE: i32 = 64;
+pub const INTERNAL: i32 = 70;
+
+/// What a run said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Said {
+        Said {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Said {
+    /// The exit code was this, and each text was said on standard error, in one
+    /// error message and without a panic.
+    #[track_caller]
+    pub fn failed(&self, code: i32, texts: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert_eq!(self.err.matches("error: ").count(), 1, "{self:#?}");
+        assert!(!self.err.contains("panicked"), "{self:#?}");
+        for text in texts {
+            assert!(self.err.contains(text), "no `{text}` in {self:#?}");
+        }
+    }
+}
+
+/// A folder in which the program runs, so that what it writes goes away.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file and gives its path as an argument.
+    pub fn write(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// All files below a folder of this place; none if there is no such folder.
+    pub fn files(&self, name: &str) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(self.path(name)) else {
+            return Vec::new();
+        };
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lockproof"));
+        command
+            .args(arguments.split_whitespace())
+            .env("NO_COLOR", "1")
+            .env_remove("RUST_BACKTRACE")
+            .current_dir(&self.folder);
+        command
+    }
+
+    pub fn run(&self, arguments: &str) -> Said {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// A fresh trace of a violation.
+    pub fn trace(&self) -> String {
+        let said = self.run("check setnx-expire --assume client-crash --property no-orphan");
+        assert_eq!(said.code, Some(VIOLATION), "{said:#?}");
+        let files = self.files("traces");
+        assert_eq!(files.len(), 1, "{files:?}");
+        files[0].to_str().unwrap().to_owned()
+    }
+}
+
+/// Runs the program in a place that is forgotten afterwards.
+pub fn lockproof(arguments: &str) -> Said {
+    Place::new().run(arguments)
+}
+
+/// A planted lock file of `tests/fixtures/locks/`.
+pub fn planted(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/locks");
+    let path = folder.join(format!("{name}.lua"));
+    assert!(path.exists(), "{}", path.display());
+    path.to_str().unwrap().to_owned()
+}
