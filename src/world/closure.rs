@@ -19,6 +19,7 @@ use super::interner::Interner;
 use super::node::{Effect, Keyspace};
 use super::program::ClientProgram;
 use super::symbols::{self, GENERATIONS, STALE};
+use super::unmodelled;
 
 /// What the closure has to provide for: the union of the needs of the
 /// assumption sets that will be explored with it.
@@ -134,16 +135,38 @@ pub struct Closure {
     pub executions: Vec<Vec<Execution>>,
     /// Local replies that can come to each family.
     family_replies: Vec<BTreeSet<u16>>,
+    /// The line that first sent a command of each family.
+    family_lines: Vec<u32>,
     /// Local replies that are the `G` twin of another.
     pub twins: BTreeMap<u16, u16>,
     /// Some command can see the server's clock.
     pub server_time: bool,
+    limits: Limits,
+    /// Inputs fed so far.
+    pub inputs_fed: u64,
 }
 
-/// More local states than this means that something grows for ever.
-const LOCALS_MAX: usize = 60_000;
-/// The same for keyspaces.
-const KEYSPACES_MAX: usize = 12_000;
+/// Where a closure stops and says that something grows for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Local states of the unminimised automaton.
+    pub locals: usize,
+    pub keyspaces: usize,
+    /// Inputs that the program is fed in all. A state is rebuilt by its path, so
+    /// a counter that grows for ever costs the square of what it has counted,
+    /// and would take an hour to reach `locals`.
+    pub inputs: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            locals: 60_000,
+            keyspaces: 12_000,
+            inputs: 10_000_000,
+        }
+    }
+}
 
 impl Closure {
     /// Closes `program` under `needs`.
@@ -155,7 +178,20 @@ impl Closure {
         scripts: &mut ScriptEngine,
         needs: Needs,
     ) -> Result<Closure, ClosureError> {
-        let mut closure = Closure::empty(needs);
+        Closure::build_within(program, scripts, needs, Limits::default())
+    }
+
+    /// The same within other limits.
+    ///
+    /// # Errors
+    /// See [`ClosureError`].
+    pub fn build_within(
+        program: &mut dyn ClientProgram,
+        scripts: &mut ScriptEngine,
+        needs: Needs,
+        limits: Limits,
+    ) -> Result<Closure, ClosureError> {
+        let mut closure = Closure::empty(needs, limits);
         closure.add_keyspace(&Keyspace::default())?;
         closure.add_root(program)?;
         loop {
@@ -169,7 +205,7 @@ impl Closure {
         }
     }
 
-    fn empty(needs: Needs) -> Closure {
+    fn empty(needs: Needs, limits: Limits) -> Closure {
         Closure {
             needs,
             locals: Vec::new(),
@@ -182,8 +218,11 @@ impl Closure {
             keyspaces: Interner::default(),
             executions: Vec::new(),
             family_replies: Vec::new(),
+            family_lines: Vec::new(),
             twins: BTreeMap::new(),
             server_time: false,
+            limits,
+            inputs_fed: 0,
         }
     }
 
@@ -328,6 +367,7 @@ impl Closure {
         input: Symbolic,
     ) -> Result<(), ClosureError> {
         let path = self.path_to(id);
+        self.inputs_fed += path.len() as u64 + 1;
         let mut live = self.live(program)?;
         for step in path {
             live.step(step, self.local_replies.items())?;
@@ -335,9 +375,9 @@ impl Closure {
         let output = live.step(input, self.local_replies.items())?;
         let key = live.key()?;
         let view = live.view();
-        if self.locals.len() > LOCALS_MAX {
-            let hint = self.growing_local(&live);
-            return Err(unbounded("client state", LOCALS_MAX, hint));
+        if self.locals.len() > self.limits.locals || self.inputs_fed > self.limits.inputs {
+            let hint = growing_local(&live);
+            return Err(unbounded("client state", self.locals.len(), hint));
         }
         if let Some((thread, _)) = view
             .threads
@@ -357,20 +397,6 @@ impl Closure {
         Ok(())
     }
 
-    fn growing_local(&self, live: &Live) -> String {
-        let locals: Vec<String> = live
-            .locals()
-            .into_iter()
-            .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 100.0))
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        if locals.is_empty() {
-            String::new()
-        } else {
-            format!(": look at {}", locals.join(", "))
-        }
-    }
-
     /// The output in closed form; new commands get numbers and families.
     fn emitted(&mut self, live: &Live, output: &Output) -> Result<Emitted, ClosureError> {
         let mut emitted = Emitted {
@@ -378,15 +404,9 @@ impl Closure {
                 .abandoned
                 .iter()
                 .fold(0, |set, thread| set | 1 << thread),
-            ending: output
-                .outcome
-                .as_ref()
-                .map(|(op, outcome)| (*op, Ending::of(outcome))),
+            ending: ending_of(output),
             sent: Vec::new(),
         };
-        if output.lost && emitted.ending.is_none() {
-            emitted.ending = Some((Op::Acquire, Ending::Lost));
-        }
         for request in &output.sent {
             let argv = live.command(&request.argv);
             let command = self.add_local_command(argv, request.line)?;
@@ -403,9 +423,9 @@ impl Closure {
         if let Some(id) = self.local_commands.find(&argv) {
             return Ok(id);
         }
-        self.watch_server_time(&argv, line)?;
+        self.server_time |= unmodelled::examine(&argv, line)?;
         let id = intern(&mut self.local_commands, &argv, "set of commands")?;
-        let family = self.family_of(&argv)?;
+        let family = self.family_of(&argv, line)?;
         for client in 0..self.needs.clients {
             for index in 0..self.needs.skews.len() {
                 let skew = self.skew_ms(index);
@@ -426,11 +446,12 @@ impl Closure {
     }
 
     /// The number of an argv's family.
-    fn family_of(&mut self, argv: &[Bytes]) -> Result<u16, ClosureError> {
+    fn family_of(&mut self, argv: &[Bytes], line: u32) -> Result<u16, ClosureError> {
         let masked: Vec<Bytes> = argv.iter().map(|word| symbols::mask_times(word)).collect();
         let family = intern(&mut self.families, &masked, "set of commands")?;
         if self.family_replies.len() <= usize::from(family) {
             self.family_replies.push(BTreeSet::new());
+            self.family_lines.push(line);
         }
         Ok(family)
     }
@@ -440,36 +461,6 @@ impl Closure {
         let argv = self.local_commands.get(local_command);
         let masked: Vec<Bytes> = argv.iter().map(|word| symbols::mask_times(word)).collect();
         self.families.find(&masked).unwrap_or(u16::MAX)
-    }
-
-    fn watch_server_time(&mut self, argv: &[Bytes], line: u32) -> Result<(), ClosureError> {
-        let text = argv
-            .iter()
-            .map(|word| String::from_utf8_lossy(word).to_lowercase());
-        let words: Vec<String> = text.collect();
-        let script = matches!(words[0].as_str(), "eval" | "evalsha");
-        let quoted = |name: &str| {
-            words[1].contains(&format!("'{name}'")) || words[1].contains(&format!("\"{name}\""))
-        };
-        let uses = |name: &str| {
-            if script {
-                quoted(name)
-            } else {
-                words.iter().any(|word| word == name)
-            }
-        };
-        if uses("time") || uses("exat") || uses("expireat") {
-            let command = printable(argv);
-            return Err(ClosureError::ServerTime { line, command });
-        }
-        if words[0].ends_with("subscribe") {
-            return Err(ClosureError::NotModelled {
-                line,
-                what: words[0].to_uppercase(),
-            });
-        }
-        self.server_time |= uses("pxat") || uses("pexpireat");
-        Ok(())
     }
 
     fn awaiting_after(&self, from: u32, view: &View, emitted: &Emitted) -> [Option<u16>; THREADS] {
@@ -552,9 +543,9 @@ impl Closure {
 
     fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
         let id = intern(&mut self.keyspaces, keyspace, "keyspace")?;
-        if self.keyspaces.len() > KEYSPACES_MAX {
+        if self.keyspaces.len() > self.limits.keyspaces {
             let hint = format!(": the last one is {keyspace:?}");
-            return Err(unbounded("keyspace", KEYSPACES_MAX, hint));
+            return Err(unbounded("keyspace", self.limits.keyspaces, hint));
         }
         Ok(id)
     }
@@ -592,6 +583,8 @@ impl Closure {
             let command = self.commands.get(id as u16);
             let before = self.keyspaces.get(at as u16);
             let executed = before.execute(scripts, command.client, &command.argv);
+            let line = self.family_lines[usize::from(command.family)];
+            unmodelled::examine_reply(&executed.reply, line)?;
             let overflow = executed.overflow.is_some();
             // What overflows is not represented: the world stops there.
             let after = if overflow {
@@ -747,6 +740,30 @@ impl Closure {
     }
 }
 
+/// How an operation ended with an output, if one did; a background thread that
+/// reports the lock lost ends the hold.
+pub(super) fn ending_of(output: &Output) -> Option<(Op, Ending)> {
+    let ended = output.outcome.as_ref();
+    ended
+        .map(|(op, outcome)| (*op, Ending::of(outcome)))
+        .or(output.lost.then_some((Op::Acquire, Ending::Lost)))
+}
+
+/// The locals that may be what grows, for a message.
+fn growing_local(live: &Live) -> String {
+    let locals: Vec<String> = live
+        .locals()
+        .into_iter()
+        .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 100.0))
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    if locals.is_empty() {
+        String::new()
+    } else {
+        format!(": look at {}", locals.join(", "))
+    }
+}
+
 /// What becomes of each generation when a client starts a new attempt while
 /// its messages in flight name the generations in `mask`.
 pub fn retirement(mask: u8) -> [u8; GENERATIONS as usize] {
@@ -781,7 +798,7 @@ fn foreign(argv: &[Bytes], line: u32, symbol: String) -> ClosureError {
     }
 }
 
-fn printable(argv: &[Bytes]) -> String {
+pub(super) fn printable(argv: &[Bytes]) -> String {
     let words: Vec<_> = argv
         .iter()
         .take(4)
