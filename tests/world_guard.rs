@@ -80,6 +80,37 @@ fn a_foreign_token_compared_with_ones_own_is_taken() {
     check(&file, &sizes(&file, 2), "");
 }
 
+/// A lock that leaves its key behind, and remembers its token as `self.old`.
+fn remembering(acquire: &str) -> lockproof::lock::LockFile {
+    lock(
+        &format!("{acquire}\nself.old = lock.token\n{SET}\nreturn held()"),
+        "return false",
+    )
+}
+
+#[test]
+fn looking_for_an_old_token_of_ones_own_is_refused() {
+    let at_once =
+        "if self.old and redis('GET', lock.key) == self.old then return failed('mine') end";
+    let later = "local found = redis('GET', lock.key)\nsleep(lock.ttl / 3)\n\
+                 if self.old and found == self.old then return failed('mine') end";
+    for acquire in [at_once, later] {
+        let file = remembering(acquire);
+        let error = try_check(&file, &sizes(&file, 2), "").expect_err("it is refused");
+        let message = error.to_string();
+        for part in ["line 2", "token of an earlier attempt", "Forget it"] {
+            assert!(message.contains(part), "no {part:?} in {message}");
+        }
+    }
+}
+
+#[test]
+fn an_old_token_that_is_remembered_and_not_looked_for_is_taken() {
+    let file =
+        remembering("if redis('GET', lock.key) == lock.token then return failed('fresh') end");
+    check(&file, &sizes(&file, 2), "");
+}
+
 #[test]
 fn a_foreign_token_that_is_sent_is_refused_with_its_line() {
     let acquire = format!(
@@ -259,7 +290,7 @@ fn a_text_in_redis_that_grows_for_ever_is_shown() {
         &format!("redis('RPUSH', 'log', 'x')\n{SET}\nreturn held()"),
         limits,
     );
-    for part in ["the keyspace", "grows without end", "log"] {
+    for part in ["the keyspace", "grows without end", "`log`: a list of"] {
         assert!(message.contains(part), "no {part:?} in {message}");
     }
 }

@@ -261,6 +261,17 @@ fn the_disk_lags_by_one_tick_and_never_by_two() {
 }
 
 #[test]
+fn a_server_that_stands_still_syncs_nothing_and_holds_no_time_up_for_it() {
+    let mut drive = held("node-pause@2 node-restart-everysec");
+    drive.take(Move::PauseNode { node: 0 }).tick().tick();
+    assert!(!drive.ticks(), "it has to go on");
+    drive.take(Move::ResumeNode { node: 0 });
+    assert_eq!(drive.keyspace(), "lock=<tokA0> Some(998)");
+    drive.take(Move::RestartEverysec { node: 0 });
+    assert_eq!(drive.keyspace(), "", "nothing of it had reached the disk");
+}
+
+#[test]
 fn any_prefix_of_the_unsynced_writes_survives_a_power_loss() {
     let file = builtin("setnx-expire");
     let mut drive = Drive::of(&file, "node-restart-everysec");

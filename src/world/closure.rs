@@ -77,6 +77,11 @@ pub enum ClosureError {
         "the lock compares tokens or names of other clients with each other; lockproof represents them by one symbol and would merge states that differ"
     )]
     TellsForeignersApart,
+    /// The program remembers an old token of its own, and looks for it.
+    #[error(
+        "line {line}: the lock remembers its token of an earlier attempt and compares it with what is stored; lockproof can only follow a client's own present token. Forget it (`self.token = nil`) when the lock is given back"
+    )]
+    TellsOldTokensApart { line: u32 },
     /// A command whose replies carry the server's absolute time in seconds.
     #[error(
         "line {line}: {command} depends on the server's absolute time in a form that the model does not follow; use PX, PEXPIRE or the client's now()"
@@ -253,6 +258,71 @@ impl Closure {
         Live::start(program, 0, self.needs.horizon_ms, self.needs.tick_ms)
     }
 
+    /// A program that was fed these inputs.
+    fn live_at<'p>(
+        &self,
+        program: &'p mut dyn ClientProgram,
+        path: &[Symbolic],
+    ) -> Result<Live<'p>, LockError> {
+        let mut live = self.live(program)?;
+        for step in path {
+            live.step(*step, self.local_replies.items())?;
+        }
+        Ok(live)
+    }
+
+    fn brings_an_old_token(&self, input: Symbolic) -> bool {
+        let Symbolic::Reply { reply, .. } = input else {
+            return false;
+        };
+        let mut found = false;
+        symbols::map_reply(self.local_replies.get(reply), &mut |text| {
+            found |= symbols::contains(text, symbols::OWN_STALE);
+            text.to_vec()
+        });
+        found
+    }
+
+    /// One symbol stands for all older tokens of a client's own. A program that
+    /// remembers one of them must not be able to find out whether the reply
+    /// names that one: not at once, and not later from what it keeps.
+    fn finds_old_tokens(
+        &self,
+        program: &mut dyn ClientProgram,
+        path: &[Symbolic],
+        input: Symbolic,
+    ) -> Result<bool, LockError> {
+        let remembered = self.live_at(program, path)?.old_tokens()?;
+        if remembered.is_empty() {
+            return Ok(false);
+        }
+        let replies = self.local_replies.items();
+        let mut live = self.live_at(program, path)?;
+        let output = live.step(input, replies)?;
+        let answer = live.answer(&output)?;
+        if live.keeps(symbols::OWN_STALE)? && !live.old_tokens()?.is_empty() {
+            return Ok(true);
+        }
+        for token in remembered {
+            let mut live = self.live_at(program, path)?;
+            live.stale_token = Some(token);
+            let output = live.step(input, replies)?;
+            if live.answer(&output)? != answer {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The line that first sent what a reply answers.
+    fn asking_line(&self, id: u32, input: Symbolic) -> u32 {
+        let Symbolic::Reply { thread, .. } = input else {
+            return 0;
+        };
+        let family = self.locals[id as usize].awaiting[usize::from(thread)];
+        family.map_or(0, |family| self.family_lines[usize::from(family)])
+    }
+
     fn add_local(
         &mut self,
         mut key: Vec<u8>,
@@ -368,10 +438,11 @@ impl Closure {
     ) -> Result<(), ClosureError> {
         let path = self.path_to(id);
         self.inputs_fed += path.len() as u64 + 1;
-        let mut live = self.live(program)?;
-        for step in path {
-            live.step(step, self.local_replies.items())?;
+        if self.brings_an_old_token(input) && self.finds_old_tokens(program, &path, input)? {
+            let line = self.asking_line(id, input);
+            return Err(ClosureError::TellsOldTokensApart { line });
         }
+        let mut live = self.live_at(program, &path)?;
         let output = live.step(input, self.local_replies.items())?;
         let key = live.key()?;
         let view = live.view();
@@ -544,7 +615,7 @@ impl Closure {
     fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
         let id = intern(&mut self.keyspaces, keyspace, "keyspace")?;
         if self.keyspaces.len() > self.limits.keyspaces {
-            let hint = format!(": the last one is {keyspace:?}");
+            let hint = format!(": the last one holds {keyspace}");
             return Err(unbounded("keyspace", self.limits.keyspaces, hint));
         }
         Ok(id)
