@@ -388,7 +388,7 @@ const EFFORT: Effort = Effort {
 
 fn tables(program: &mut dyn ClientProgram) -> Tables {
     let mut scripts = ScriptEngine::new().unwrap();
-    Tables::build(Closure::build(program, &mut scripts, needs()).unwrap()).unwrap()
+    Tables::build(Closure::build(program, &mut scripts, needs(), &|| false).unwrap()).unwrap()
 }
 
 fn guarded(forgotten: Forgotten) -> GuardError {

@@ -56,7 +56,7 @@ fn search(world: World<4>) -> Seen {
 fn close(program: &mut dyn ClientProgram, like: &World<4>) -> Tables {
     let mut scripts = ScriptEngine::new().unwrap();
     let needs = like.tables.needs.clone();
-    Tables::build(Closure::build(program, &mut scripts, needs).unwrap()).unwrap()
+    Tables::build(Closure::build(program, &mut scripts, needs, &|| false).unwrap()).unwrap()
 }
 
 /// Both worlds under each of `sets`, and the machine on the guard's wide horizon.
