@@ -6,7 +6,7 @@
 //! nothing. So every command line is examined before anything is closed over
 //! it, and the lock is refused with the line that sends it.
 
-use crate::redis::{Bytes, Reply, commands};
+use crate::redis::{Bytes, Dialect, Reply, commands};
 
 use super::closure::{ClosureError, printable};
 
@@ -70,8 +70,11 @@ pub fn examine_reply(reply: &Reply, line: u32) -> Result<(), ClosureError> {
     }
 }
 
+/// The servers of a world speak the default dialect.
 fn in_a_world(name: &str) -> bool {
-    !NOT_IN_A_WORLD.contains(&name) && commands().iter().any(|command| command.name() == name)
+    let known = commands().iter().find(|command| command.name() == name);
+    !NOT_IN_A_WORLD.contains(&name)
+        && known.is_some_and(|command| command.exists_in(Dialect::default()))
 }
 
 /// The names that stand in quotes right behind `call` and `pcall`.
