@@ -199,6 +199,26 @@ fn commands_that_the_model_does_not_have_are_refused_in_scripts_too() {
 }
 
 #[test]
+fn a_command_that_every_server_refuses_is_only_an_error() {
+    for command in ["redis('EVAL')", "redis('SET', lock.key)"] {
+        let acquire = format!(
+            "local _, err = {command}\nif err.definite then return busy() end\nreturn held()"
+        );
+        let file = lock(&acquire, DEL);
+        for result in check(&file, &sizes(&file, 2), "") {
+            // Nobody ever acquires, and nothing else can go wrong.
+            let stuck = result.property == "deadlock-freedom";
+            let expected = if stuck {
+                Verdict::Violated
+            } else {
+                Verdict::Holds
+            };
+            assert_eq!(result.verdict, expected, "{command}: {}", result.property);
+        }
+    }
+}
+
+#[test]
 fn a_key_or_a_value_may_be_called_like_a_command() {
     let file = lock(
         "if redis('SETNX', 'time', 'expireat') == 0 then return busy() end\nreturn held()",

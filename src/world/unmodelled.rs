@@ -27,23 +27,22 @@ pub fn examine(argv: &[Bytes], line: u32) -> Result<bool, ClosureError> {
         let what = format!("the command {}", name.to_uppercase());
         return Err(ClosureError::NotModelled { line, what });
     }
-    let called = if name == "eval" {
-        called_by_script(words.get(1).map_or("", String::as_str))
-    } else {
-        Vec::new()
-    };
+    // An EVAL without a text is refused by every server alike.
+    let script = words.get(1).filter(|_| name == "eval");
+    let script = script.map_or("", String::as_str);
+    let called = called_by_script(script);
     if let Some(unknown) = called.iter().find(|name| !in_a_world(name)) {
         let what = format!("a command of its script, {},", unknown.to_uppercase());
         return Err(ClosureError::NotModelled { line, what });
     }
     // A script's options are texts in quotes somewhere in it; a plain command's
     // are words behind its key and value, which may be called as they like.
-    let option = |option: &str| match name {
-        "eval" => {
-            words[1].contains(&format!("'{option}'")) || words[1].contains(&format!("\"{option}\""))
-        }
-        "set" => words.iter().skip(3).any(|word| word == option),
-        _ => false,
+    let quoted = |option: &str| {
+        script.contains(&format!("'{option}'")) || script.contains(&format!("\"{option}\""))
+    };
+    let option = |option: &str| {
+        let behind = words.iter().skip(3).any(|word| word == option);
+        quoted(option) || (name == "set" && behind)
     };
     let uses = |command: &str| name == command || called.contains(&command);
     if uses("time") || uses("expireat") || option("time") || option("expireat") || option("exat") {
