@@ -28,7 +28,11 @@ impl Run<'_> {
                 message,
                 reply,
             } => self.lose((*client, *node, *message), *reply).await,
-            Fault::NodeRestart { node, loses, .. } => self.restart(*node, *loses).await,
+            Fault::NodeRestart {
+                node,
+                persistence,
+                loses,
+            } => self.restart(*node, persistence, *loses).await,
             Fault::NodeFsync { node } => self.note_synced(Some(*node)),
             Fault::NodePause { node } => Ok(self.rig.pause_server(*node)?),
             Fault::NodeResume { node } => Ok(self.rig.resume_server(*node).await?),
@@ -65,11 +69,23 @@ impl Run<'_> {
         self.advance(client, owed_ms).await
     }
 
-    async fn restart(&mut self, node: u8, loses: bool) -> Result<(), Stop> {
-        let keep = loses.then(|| {
-            let synced = self.synced_bytes.get(usize::from(node));
-            synced.copied().unwrap_or(0)
-        });
+    /// A trace may mix policies. A server that keeps a log can act as one that
+    /// keeps none or less, for what it keeps is a matter of its files.
+    async fn restart(&mut self, node: u8, persistence: &str, loses: bool) -> Result<(), Stop> {
+        let keep = match (persistence, self.rig.keeps_log()) {
+            ("none", false) => None,
+            ("none", true) => Some(0),
+            (_, false) => {
+                return Err(Stop::NotReplayable(format!(
+                    "a node restarts with persistence {persistence}, and the setup says that \
+                     nodes keep nothing"
+                )));
+            }
+            (_, true) => loses.then(|| {
+                let synced = self.synced_bytes.get(usize::from(node));
+                synced.copied().unwrap_or(0)
+            }),
+        };
         self.rig.restart_server(node, keep).await?;
         // What a server has read back from its log is on the disk.
         self.note_synced(Some(node))

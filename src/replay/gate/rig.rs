@@ -48,6 +48,17 @@ pub(super) struct Rig {
     paused: Vec<bool>,
 }
 
+/// Under `everysec` a server puts off *writing* its log while a sync is under
+/// way, for up to two seconds of its own clock, which stands still here. The
+/// trace says what has reached the disk, so nothing is left to the server: it
+/// writes at once and never syncs, and a power loss is the cut of its log.
+fn write_at_once(persistence: Persistence) -> Vec<String> {
+    match persistence {
+        Persistence::Everysec => ["--appendfsync", "no"].map(String::from).to_vec(),
+        Persistence::None | Persistence::Always => Vec::new(),
+    }
+}
+
 impl Rig {
     /// Starts servers and proxies. Clients come with the first reset.
     pub async fn start(shape: Shape, options: &GateOptions) -> Result<Self, GateError> {
@@ -58,6 +69,7 @@ impl Rig {
                 freeze_at_ms: Some(crate::trace::EPOCH_MS),
             }),
             command_patience: options.patience,
+            args: write_at_once(shape.persistence),
             ..ServerOptions::new(options.server.clone())
         };
         let fleet = Fleet::start(usize::from(shape.nodes), &server).await?;
@@ -70,6 +82,11 @@ impl Rig {
             paused: vec![false; usize::from(shape.nodes)],
             fleet,
         })
+    }
+
+    /// Do the servers keep a log?
+    pub fn keeps_log(&self) -> bool {
+        self.shape.persistence != Persistence::None
     }
 
     pub fn shape(&self) -> Shape {
