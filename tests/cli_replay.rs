@@ -38,7 +38,7 @@ fn a_trace_that_cannot_be_used_is_told_from_every_other() {
 #[test]
 fn a_trace_that_contradicts_itself_is_refused() {
     let (place, trace) = fresh();
-    let edited = trace.replace("\"clients\":2", "\"clients\":0");
+    let edited = trace.replace("\"clients\": 2", "\"clients\": 0");
     assert_ne!(edited, trace);
     let path = place.write("edited.json", &edited);
     let said = place.run(&format!("replay {path}"));
