@@ -27,7 +27,7 @@ use stateright::{Checker, Model, Property};
 
 /// 7,170,487 states.
 const LARGE: Redlock = Redlock { ttl: 7, ..SMALL };
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 
 /// A system as a user of stateright would write it down.
 struct Plain<Y>(Y);

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use explorer_support::graph::{Edge, Graph, check_slowly, graphs};
 use explorer_support::grid::Grid;
 use explorer_support::redlock::{Redlock, SMALL};
+use explorer_support::two_phase::TwoPhase;
 use lockproof::check::{Exploration, ExploreOptions, Goal, Progress, StopReason, explore};
 use lockproof::world::{Action, System, Transition};
 use proptest::prelude::*;
@@ -93,6 +94,35 @@ fn a_grid_is_counted_exactly_and_its_far_corner_is_found_by_the_longest_shortest
         assert_eq!(actions, least);
         assert_eq!(found.deadlock, None);
     }
+}
+
+#[test]
+fn two_phase_commit_has_the_published_number_of_states() {
+    for (managers, states) in [(3, 288), (5, 8_832), (7, 296_448)] {
+        let found = search(
+            &TwoPhase {
+                managers,
+                hasty: false,
+            },
+            options(2),
+        );
+        assert_eq!(found.states, states);
+        assert_eq!((found.complete, &found.violations[0]), (true, &None));
+    }
+}
+
+#[test]
+fn a_hasty_coordinator_is_caught_in_the_fewest_steps() {
+    let found = search(
+        &TwoPhase {
+            managers: 3,
+            hasty: true,
+        },
+        options(2),
+    );
+    // Two prepare and are heard, the third aborts, commit, one obeys.
+    let path = found.violations[0].as_ref().unwrap();
+    assert_eq!(path.steps.len(), 7);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use explorer_support::graph::{Edge, Graph, graphs};
 use explorer_support::grid::Grid;
 use explorer_support::redlock::{Redlock, SMALL};
+use explorer_support::two_phase::TwoPhase;
 use lockproof::check::stateright::{Adapter, ServeError, path_of, serve_explorer};
 use lockproof::check::{ExploreOptions, Goal, SimulateOptions, StopReason, explore, simulate};
 use lockproof::world::System;
@@ -73,6 +74,15 @@ fn the_small_redlock_counts_the_same_in_stateright() {
         ..SMALL
     };
     assert_eq!(theirs(&safe, 2), ours(&safe));
+}
+
+#[test]
+fn two_phase_commit_counts_the_same_in_stateright() {
+    for hasty in [false, true] {
+        let system = TwoPhase { managers: 5, hasty };
+        assert_eq!(theirs(&system, 2), ours(&system));
+        assert_eq!(theirs(&system, 2).2, [hasty]);
+    }
 }
 
 #[test]

@@ -98,7 +98,8 @@ fn print_text(report: &ReplayReport, run: u32, runs: u32, steps: usize) -> Resul
     Ok(())
 }
 
-fn write_history(report: &ReplayReport, path: &std::path::Path) -> Result<(), Failure> {
+/// Writes down what happened in a replay.
+pub fn write_history(report: &ReplayReport, path: &std::path::Path) -> Result<(), Failure> {
     let write = || -> std::io::Result<()> {
         let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
         report.write_history(&mut file)

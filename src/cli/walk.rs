@@ -8,6 +8,7 @@ use crate::replay::gate::{GatePool, ReplayVerdict};
 use super::check::{failure, write_trace};
 use super::plan::LockArgs;
 use super::real::RealArgs;
+use super::replay::write_history;
 use super::screen::{self, Screen};
 use super::{Ended, Exit, Failure};
 
@@ -53,7 +54,13 @@ pub fn run(args: Args) -> Ended {
             match &report.verdict {
                 ReplayVerdict::Reproduced => agreed += 1,
                 ReplayVerdict::Failed { error, .. } => {
-                    return Err(Failure::internal(anyhow::anyhow!("{error}")));
+                    // What was recorded is kept, whatever broke.
+                    let path = write_trace(&args.traces, trace, false)?;
+                    let history = path.with_extension("history.jsonl");
+                    write_history(&report, &history)?;
+                    let kept = history.display();
+                    let error = anyhow::anyhow!("{error}; what happened is in {kept}");
+                    return Err(Failure::internal(error));
                 }
                 verdict => {
                     let path = write_trace(&args.traces, trace, false)?;

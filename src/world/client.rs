@@ -155,6 +155,18 @@ pub struct Live<'p> {
     attempt: u32,
     horizon_ms: i64,
     tick_ms: i64,
+    /// The attempt's token that an older token of its own in a reply stands for;
+    /// with `None` it stands for one that the program has never seen.
+    pub stale_token: Option<String>,
+}
+
+/// What a program does and is after an input, to compare two runs.
+#[derive(Debug, PartialEq)]
+pub struct Answer {
+    key: Vec<u8>,
+    view: View,
+    sent: Vec<(u8, u8, Vec<Bytes>)>,
+    ending: Option<(Op, Ending)>,
 }
 
 impl<'p> Live<'p> {
@@ -174,6 +186,7 @@ impl<'p> Live<'p> {
             attempt: 0,
             horizon_ms,
             tick_ms,
+            stale_token: None,
         })
     }
 
@@ -223,6 +236,10 @@ impl<'p> Live<'p> {
                 token: false,
                 mark: b'0',
             } => OWN_NAME.into(),
+            symbols::Symbol::Local {
+                token: true,
+                mark: b's',
+            } => self.stale_token.clone().unwrap_or(OWN_STALE.into()),
             other => symbols::print(other),
         });
         symbols::map_times(&named, PRESENT, |distance| self.clock_ms + distance)
@@ -244,6 +261,35 @@ impl<'p> Live<'p> {
     /// The canonical local state.
     pub fn key(&self) -> Result<Vec<u8>, LockError> {
         self.program.key(&|text| self.canonical_text(text))
+    }
+
+    /// The tokens of earlier attempts that the program still remembers.
+    pub fn old_tokens(&self) -> Result<Vec<String>, LockError> {
+        let key = self.program.key(&|text| text.to_vec())?;
+        let older = (1..self.attempt).map(live_token);
+        Ok(older
+            .filter(|token| symbols::contains(&key, token))
+            .collect())
+    }
+
+    /// True if the program remembers this very text.
+    pub fn keeps(&self, text: &str) -> Result<bool, LockError> {
+        let key = self.program.key(&|text| text.to_vec())?;
+        Ok(symbols::contains(&key, text))
+    }
+
+    /// What the program did in its last step, and what it is now.
+    pub fn answer(&self, output: &Output) -> Result<Answer, LockError> {
+        let sent = output.sent.iter();
+        let outcome = output.outcome.as_ref();
+        Ok(Answer {
+            key: self.key()?,
+            view: self.view(),
+            sent: sent
+                .map(|request| (request.thread, request.node, self.command(&request.argv)))
+                .collect(),
+            ending: outcome.map(|(op, outcome)| (*op, Ending::of(outcome))),
+        })
     }
 
     /// The program's view.

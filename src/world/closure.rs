@@ -19,6 +19,7 @@ use super::interner::Interner;
 use super::node::{Effect, Keyspace};
 use super::program::ClientProgram;
 use super::symbols::{self, GENERATIONS, STALE};
+use super::unmodelled;
 
 /// What the closure has to provide for: the union of the needs of the
 /// assumption sets that will be explored with it.
@@ -71,17 +72,16 @@ pub enum ClosureError {
         command: String,
         symbol: String,
     },
-    /// The formal server refuses a command that a real one may well execute, so
-    /// whatever followed from the refusal would be no verdict on the lock.
-    #[error(
-        "{reply}: that command is not in the model yet, so nothing can be proved about this lock"
-    )]
-    UnknownCommand { reply: String },
     /// The program tells foreign tokens apart.
     #[error(
         "the lock compares tokens or names of other clients with each other; lockproof represents them by one symbol and would merge states that differ"
     )]
     TellsForeignersApart,
+    /// The program remembers an old token of its own, and looks for it.
+    #[error(
+        "line {line}: the lock remembers its token of an earlier attempt and compares it with what is stored; lockproof can only follow a client's own present token. Forget it (`self.token = nil`) when the lock is given back"
+    )]
+    TellsOldTokensApart { line: u32 },
     /// A command whose replies carry the server's absolute time in seconds.
     #[error(
         "line {line}: {command} depends on the server's absolute time in a form that the model does not follow; use PX, PEXPIRE or the client's now()"
@@ -143,18 +143,37 @@ pub struct Closure {
     pub executions: Vec<Vec<Execution>>,
     /// Local replies that can come to each family.
     family_replies: Vec<BTreeSet<u16>>,
+    /// The line that first sent a command of each family.
+    family_lines: Vec<u32>,
     /// Local replies that are the `G` twin of another.
     pub twins: BTreeMap<u16, u16>,
     /// Some command can see the server's clock.
     pub server_time: bool,
+    limits: Limits,
 }
 
-/// More local states than this means that something grows for ever.
-const LOCALS_MAX: usize = 60_000;
-/// So does a local state that takes more inputs than this to reach.
-const DEPTH_MAX: usize = 600;
-/// The same for keyspaces.
-const KEYSPACES_MAX: usize = 12_000;
+/// Where a closure stops and says that something grows for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Local states of the unminimised automaton.
+    pub locals: usize,
+    /// Inputs that it takes to reach a local state. States are rebuilt by their
+    /// paths, so a counter that grows for ever would take an hour to reach
+    /// `locals`.
+    pub depth: usize,
+    /// Different contents of a server.
+    pub keyspaces: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            locals: 60_000,
+            depth: 600,
+            keyspaces: 12_000,
+        }
+    }
+}
 
 impl Closure {
     /// Closes `program` under `needs`.
@@ -167,7 +186,21 @@ impl Closure {
         needs: Needs,
         should_stop: &dyn Fn() -> bool,
     ) -> Result<Closure, ClosureError> {
-        let mut closure = Closure::empty(needs);
+        Closure::build_within(program, scripts, needs, should_stop, Limits::default())
+    }
+
+    /// The same within other limits.
+    ///
+    /// # Errors
+    /// See [`ClosureError`].
+    pub fn build_within(
+        program: &mut dyn ClientProgram,
+        scripts: &mut ScriptEngine,
+        needs: Needs,
+        should_stop: &dyn Fn() -> bool,
+        limits: Limits,
+    ) -> Result<Closure, ClosureError> {
+        let mut closure = Closure::empty(needs, limits);
         closure.add_keyspace(&Keyspace::default())?;
         closure.add_root(program)?;
         loop {
@@ -181,7 +214,7 @@ impl Closure {
         }
     }
 
-    fn empty(needs: Needs) -> Closure {
+    fn empty(needs: Needs, limits: Limits) -> Closure {
         Closure {
             needs,
             locals: Vec::new(),
@@ -194,8 +227,10 @@ impl Closure {
             keyspaces: Interner::default(),
             executions: Vec::new(),
             family_replies: Vec::new(),
+            family_lines: Vec::new(),
             twins: BTreeMap::new(),
             server_time: false,
+            limits,
         }
     }
 
@@ -224,6 +259,71 @@ impl Closure {
 
     fn live<'p>(&self, program: &'p mut dyn ClientProgram) -> Result<Live<'p>, LockError> {
         Live::start(program, 0, self.needs.horizon_ms, self.needs.tick_ms)
+    }
+
+    /// A program that was fed these inputs.
+    fn live_at<'p>(
+        &self,
+        program: &'p mut dyn ClientProgram,
+        path: &[Symbolic],
+    ) -> Result<Live<'p>, LockError> {
+        let mut live = self.live(program)?;
+        for step in path {
+            live.step(*step, self.local_replies.items())?;
+        }
+        Ok(live)
+    }
+
+    fn brings_an_old_token(&self, input: Symbolic) -> bool {
+        let Symbolic::Reply { reply, .. } = input else {
+            return false;
+        };
+        let mut found = false;
+        symbols::map_reply(self.local_replies.get(reply), &mut |text| {
+            found |= symbols::contains(text, symbols::OWN_STALE);
+            text.to_vec()
+        });
+        found
+    }
+
+    /// One symbol stands for all older tokens of a client's own. A program that
+    /// remembers one of them must not be able to find out whether the reply
+    /// names that one: not at once, and not later from what it keeps.
+    fn finds_old_tokens(
+        &self,
+        program: &mut dyn ClientProgram,
+        path: &[Symbolic],
+        input: Symbolic,
+    ) -> Result<bool, LockError> {
+        let remembered = self.live_at(program, path)?.old_tokens()?;
+        if remembered.is_empty() {
+            return Ok(false);
+        }
+        let replies = self.local_replies.items();
+        let mut live = self.live_at(program, path)?;
+        let output = live.step(input, replies)?;
+        let answer = live.answer(&output)?;
+        if live.keeps(symbols::OWN_STALE)? && !live.old_tokens()?.is_empty() {
+            return Ok(true);
+        }
+        for token in remembered {
+            let mut live = self.live_at(program, path)?;
+            live.stale_token = Some(token);
+            let output = live.step(input, replies)?;
+            if live.answer(&output)? != answer {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The line that first sent what a reply answers.
+    fn asking_line(&self, id: u32, input: Symbolic) -> u32 {
+        let Symbolic::Reply { thread, .. } = input else {
+            return 0;
+        };
+        let family = self.locals[id as usize].awaiting[usize::from(thread)];
+        family.map_or(0, |family| self.family_lines[usize::from(family)])
     }
 
     fn add_local(
@@ -347,15 +447,15 @@ impl Closure {
         input: Symbolic,
     ) -> Result<(), ClosureError> {
         let path = self.path_to(id);
-        let depth = path.len();
-        let mut live = self.live(program)?;
-        for step in path {
-            live.step(step, self.local_replies.items())?;
+        if self.brings_an_old_token(input) && self.finds_old_tokens(program, &path, input)? {
+            let line = self.asking_line(id, input);
+            return Err(ClosureError::TellsOldTokensApart { line });
         }
+        let mut live = self.live_at(program, &path)?;
         let output = live.step(input, self.local_replies.items())?;
         let key = live.key()?;
         let view = live.view();
-        if self.locals.len() > LOCALS_MAX || depth > DEPTH_MAX {
+        if self.locals.len() > self.limits.locals || path.len() > self.limits.depth {
             let hint = growing_local(&live);
             return Err(unbounded("client state", self.locals.len(), hint));
         }
@@ -384,15 +484,9 @@ impl Closure {
                 .abandoned
                 .iter()
                 .fold(0, |set, thread| set | 1 << thread),
-            ending: output
-                .outcome
-                .as_ref()
-                .map(|(op, outcome)| (*op, Ending::of(outcome))),
+            ending: ending_of(output),
             sent: Vec::new(),
         };
-        if output.lost && emitted.ending.is_none() {
-            emitted.ending = Some((Op::Acquire, Ending::Lost));
-        }
         for request in &output.sent {
             let argv = live.command(&request.argv);
             let command = self.add_local_command(argv, request.line)?;
@@ -409,9 +503,9 @@ impl Closure {
         if let Some(id) = self.local_commands.find(&argv) {
             return Ok(id);
         }
-        self.watch_server_time(&argv, line)?;
+        self.server_time |= unmodelled::examine(&argv, line)?;
         let id = intern(&mut self.local_commands, &argv, "set of commands")?;
-        let family = self.family_of(&argv)?;
+        let family = self.family_of(&argv, line)?;
         for client in 0..self.needs.clients {
             for index in 0..self.needs.skews.len() {
                 let skew = self.skew_ms(index);
@@ -432,11 +526,12 @@ impl Closure {
     }
 
     /// The number of an argv's family.
-    fn family_of(&mut self, argv: &[Bytes]) -> Result<u16, ClosureError> {
+    fn family_of(&mut self, argv: &[Bytes], line: u32) -> Result<u16, ClosureError> {
         let masked: Vec<Bytes> = argv.iter().map(|word| symbols::mask_times(word)).collect();
         let family = intern(&mut self.families, &masked, "set of commands")?;
         if self.family_replies.len() <= usize::from(family) {
             self.family_replies.push(BTreeSet::new());
+            self.family_lines.push(line);
         }
         Ok(family)
     }
@@ -446,36 +541,6 @@ impl Closure {
         let argv = self.local_commands.get(local_command);
         let masked: Vec<Bytes> = argv.iter().map(|word| symbols::mask_times(word)).collect();
         self.families.find(&masked).unwrap_or(u16::MAX)
-    }
-
-    fn watch_server_time(&mut self, argv: &[Bytes], line: u32) -> Result<(), ClosureError> {
-        let text = argv
-            .iter()
-            .map(|word| String::from_utf8_lossy(word).to_lowercase());
-        let words: Vec<String> = text.collect();
-        let script = matches!(words[0].as_str(), "eval" | "evalsha");
-        let quoted = |name: &str| {
-            words[1].contains(&format!("'{name}'")) || words[1].contains(&format!("\"{name}\""))
-        };
-        let uses = |name: &str| {
-            if script {
-                quoted(name)
-            } else {
-                words.iter().any(|word| word == name)
-            }
-        };
-        if uses("time") || uses("exat") || uses("expireat") {
-            let command = printable(argv);
-            return Err(ClosureError::ServerTime { line, command });
-        }
-        if words[0].ends_with("subscribe") {
-            return Err(ClosureError::NotModelled {
-                line,
-                what: words[0].to_uppercase(),
-            });
-        }
-        self.server_time |= uses("pxat") || uses("pexpireat");
-        Ok(())
     }
 
     fn awaiting_after(&self, from: u32, view: &View, emitted: &Emitted) -> [Option<u16>; THREADS] {
@@ -558,9 +623,9 @@ impl Closure {
 
     fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
         let id = intern(&mut self.keyspaces, keyspace, "keyspace")?;
-        if self.keyspaces.len() > KEYSPACES_MAX {
-            let hint = format!(": the last one is {keyspace:?}");
-            return Err(unbounded("keyspace", KEYSPACES_MAX, hint));
+        if self.keyspaces.len() > self.limits.keyspaces {
+            let hint = format!(": the last one holds {keyspace}");
+            return Err(unbounded("keyspace", self.limits.keyspaces, hint));
         }
         Ok(id)
     }
@@ -598,6 +663,8 @@ impl Closure {
             let command = self.commands.get(id as u16);
             let before = self.keyspaces.get(at as u16);
             let executed = before.execute(scripts, command.client, &command.argv);
+            let line = self.family_lines[usize::from(command.family)];
+            unmodelled::examine_reply(&executed.reply, line)?;
             let overflow = executed.overflow.is_some();
             // What overflows is not represented: the world stops there.
             let after = if overflow {
@@ -605,7 +672,6 @@ impl Closure {
             } else {
                 self.add_keyspace(&executed.after)?
             };
-            refuse_unknown_command(&executed.reply)?;
             let reply = intern(&mut self.replies, &executed.reply, "set of replies")?;
             self.executions[id].push(Execution {
                 after,
@@ -754,6 +820,15 @@ impl Closure {
     }
 }
 
+/// How an operation ended with an output, if one did; a background thread that
+/// reports the lock lost ends the hold.
+pub(super) fn ending_of(output: &Output) -> Option<(Op, Ending)> {
+    let ended = output.outcome.as_ref();
+    ended
+        .map(|(op, outcome)| (*op, Ending::of(outcome)))
+        .or(output.lost.then_some((Op::Acquire, Ending::Lost)))
+}
+
 /// Names the numbers that have grown, for the user to look at.
 fn growing_local(live: &Live) -> String {
     let locals: Vec<String> = live
@@ -803,7 +878,7 @@ fn foreign(argv: &[Bytes], line: u32, symbol: String) -> ClosureError {
     }
 }
 
-fn printable(argv: &[Bytes]) -> String {
+pub(super) fn printable(argv: &[Bytes]) -> String {
     let words: Vec<_> = argv
         .iter()
         .take(4)
@@ -820,20 +895,6 @@ fn intern<T: Clone + Eq + std::hash::Hash>(
     interner
         .intern(value)
         .ok_or_else(|| unbounded(what, usize::from(u16::MAX), String::new()))
-}
-
-/// A script that catches the error of its own call hides it from this check;
-/// then random walks on real servers are what finds it.
-fn refuse_unknown_command(reply: &Reply) -> Result<(), ClosureError> {
-    let unknown = |text: &str| {
-        text.starts_with("ERR unknown command") || text.contains("Unknown Redis command called")
-    };
-    match reply {
-        Reply::Error(reply) if unknown(reply) => Err(ClosureError::UnknownCommand {
-            reply: reply.trim_end().to_owned(),
-        }),
-        _ => Ok(()),
-    }
 }
 
 fn unbounded(what: &'static str, limit: usize, hint: String) -> ClosureError {

@@ -13,7 +13,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::lock::{LockError, Output};
 
-use super::client::{Ending, Facade, Live, Symbolic};
+use super::client::{Facade, Live, Symbolic};
+use super::closure::ending_of;
 use super::minimise;
 use super::program::ClientProgram;
 use super::tables::Tables;
@@ -136,11 +137,8 @@ fn difference(
     if abandoned != emitted.abandoned {
         return Some("it gives up other commands".into());
     }
-    let ending = output
-        .outcome
-        .as_ref()
-        .map(|(op, outcome)| (*op, Ending::of(outcome)));
-    if ending.is_some() && ending != emitted.ending {
+    let ending = ending_of(output);
+    if ending != emitted.ending {
         return Some(format!(
             "it ends with {ending:?} instead of {:?}",
             emitted.ending

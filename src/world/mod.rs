@@ -27,6 +27,7 @@ pub mod rules;
 pub mod symbols;
 mod system;
 pub mod tables;
+mod unmodelled;
 pub mod walk;
 #[allow(clippy::module_inception)]
 mod world;

@@ -251,6 +251,29 @@ impl Keyspace {
     }
 }
 
+/// For messages: what each key holds, cut to what a line can show.
+impl std::fmt::Display for Keyspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, entry) in self.entries.iter().enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            let key = String::from_utf8_lossy(&entry.key);
+            write!(f, "{comma}`{key}`: ")?;
+            match &entry.value {
+                Value::String(text) => {
+                    let shown: String = String::from_utf8_lossy(text).chars().take(40).collect();
+                    write!(f, "a text of {} bytes ({shown})", text.len())?;
+                }
+                Value::Hash(hash) => write!(f, "a hash of {} fields", hash.iter().count())?,
+                Value::List(list) => write!(f, "a list of {} items", list.len())?,
+                Value::SortedSet(set) => {
+                    write!(f, "a sorted set of {} members", set.ranked().len())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Entry {
     fn renamed(&self, rename: &dyn Fn(&[u8]) -> Vec<u8>) -> Entry {
         Entry {

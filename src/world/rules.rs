@@ -939,12 +939,11 @@ impl<const W: usize> World<W> {
 
     fn node_may_wait(&self, state: &State<W>, node: usize) -> bool {
         let fields = &self.nodes[node];
-        let (_, size) = self.config.switch(Fault::NodePause);
-        let patient = self
-            .node_paused(state, node)
-            .is_none_or(|ticks| ticks < size);
-        let synced = state.get(fields.lagging) == 0
-            || state.get(fields.synced) == state.get(fields.keyspace);
-        patient && synced
+        if let Some(ticks) = self.node_paused(state, node) {
+            // A server that stands still syncs nothing either.
+            let (_, size) = self.config.switch(Fault::NodePause);
+            return ticks < size;
+        }
+        state.get(fields.lagging) == 0 || state.get(fields.synced) == state.get(fields.keyspace)
     }
 }

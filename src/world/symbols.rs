@@ -117,6 +117,11 @@ pub enum Symbol {
     Local { token: bool, mark: u8 },
 }
 
+/// True if `word` stands somewhere in the text.
+pub fn contains(text: &[u8], word: &str) -> bool {
+    text.windows(word.len()).any(|part| part == word.as_bytes())
+}
+
 /// Rewrites every symbol of a text.
 pub fn map_symbols(text: &[u8], mut f: impl FnMut(Symbol) -> String) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());

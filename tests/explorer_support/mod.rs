@@ -5,3 +5,4 @@
 pub mod graph;
 pub mod grid;
 pub mod redlock;
+pub mod two_phase;

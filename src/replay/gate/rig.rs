@@ -90,8 +90,9 @@ impl Rig {
         lock: &str,
         options: &GateOptions,
     ) -> Result<(), Stop> {
-        self.wires.reset().await?;
-        self.reset_servers(trace.setup.epoch_ms).await?;
+        // Clients first: one whose connection is cut while it still runs the
+        // last trace goes on to its next command, and that command, held after
+        // the wires were emptied, would be taken for one of this trace.
         self.respawn_clients(options).await?;
         for client in 0..self.shape.clients {
             let init = self.init(client, trace, lock)?;
@@ -100,6 +101,8 @@ impl Rig {
         for client in 0..self.shape.clients {
             self.await_ready(client, trace).await?;
         }
+        self.wires.reset().await?;
+        self.reset_servers(trace.setup.epoch_ms).await?;
         Ok(())
     }
 

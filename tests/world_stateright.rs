@@ -1,0 +1,115 @@
+//! stateright's breadth-first checker and ours on the very same worlds, for
+//! every built-in lock: equal counts, and the same answer for each property.
+
+mod world_support;
+
+use std::sync::Arc;
+
+use lockproof::check::stateright::Adapter;
+use lockproof::check::{Checker, ExploreOptions, explore};
+use lockproof::lock::builtin_names;
+use lockproof::world::{System, World};
+use stateright::{Checker as _, Model};
+use world_support::{builtin, options, set, sizes};
+
+/// States, transitions, and whether each safety property is violated.
+type Seen = (u64, u64, Vec<bool>);
+
+fn ours(world: &Arc<World<4>>) -> Seen {
+    let asked = ExploreOptions {
+        workers: 2,
+        ..ExploreOptions::default()
+    };
+    let found = explore(Arc::clone(world), asked, |_| {});
+    assert!(found.complete && found.overflow == 0, "{found:?}");
+    let violated = found.violations.iter().map(Option::is_some);
+    (found.states, found.transitions, violated.collect())
+}
+
+fn theirs(world: &Arc<World<4>>) -> Seen {
+    let checker = Adapter::new(Arc::clone(world)).checker().spawn_bfs().join();
+    let discoveries = checker.discoveries();
+    let names = world.properties();
+    let violated = names
+        .iter()
+        .map(|name| discoveries.contains_key(name.as_str()));
+    (
+        checker.unique_state_count() as u64,
+        (checker.state_count() - world.initial().len()) as u64,
+        violated.collect(),
+    )
+}
+
+/// Compares under each of `sets`; gives how many of the answers were "violated".
+fn compare(lock: &str, ttl_ticks: u8, sets: &[&str]) -> usize {
+    let file = builtin(lock);
+    let mut sizes = sizes(&file, 2);
+    sizes.ttl_ticks = ttl_ticks;
+    let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
+    let mut found = 0;
+    for words in sets {
+        let plan = checker.plan(&set(words, ttl_ticks)).unwrap();
+        let world: Arc<World<4>> = Arc::new(plan.build().unwrap());
+        let seen = ours(&world);
+        assert_eq!(theirs(&world), seen, "{lock} under {words:?}");
+        found += seen.2.iter().filter(|violated| **violated).count();
+    }
+    found
+}
+
+/// The locks of this file's tests, so that a new built-in lock joins them.
+const COMPARED: [&str; 6] = [
+    "getset-timestamp",
+    "redlock",
+    "reentrant-hash",
+    "setnx-expire",
+    "token",
+    "token-renewed",
+];
+
+#[test]
+fn every_built_in_lock_is_compared() {
+    let mut names = builtin_names();
+    names.sort_unstable();
+    assert_eq!(names, COMPARED);
+}
+
+#[test]
+fn stateright_agrees_on_the_token_lock() {
+    let sets = [
+        "",
+        "client-crash",
+        "loss",
+        "node-restart-none",
+        "client-drift",
+    ];
+    assert_ne!(compare("token", 2, &sets), 0);
+}
+
+#[test]
+fn stateright_agrees_on_setnx_then_expire() {
+    let sets = ["", "client-crash", "client-pause", "delay"];
+    assert_ne!(compare("setnx-expire", 2, &sets), 0);
+}
+
+#[test]
+fn stateright_agrees_on_getset_with_timestamps() {
+    assert_ne!(compare("getset-timestamp", 2, &["", "client-skew"]), 0);
+}
+
+#[test]
+fn stateright_agrees_on_the_renewed_token() {
+    let sets = ["", "client-crash", "node-restart-none"];
+    assert_ne!(compare("token-renewed", 2, &sets), 0);
+}
+
+#[test]
+fn stateright_agrees_on_the_reentrant_hash() {
+    let sets = ["", "client-crash", "node-restart-everysec"];
+    assert_ne!(compare("reentrant-hash", 2, &sets), 0);
+}
+
+#[test]
+fn stateright_agrees_on_redlock() {
+    assert_ne!(compare("redlock", 2, &["", "node-restart-none"]), 0);
+}
