@@ -124,7 +124,10 @@ impl RealServer {
         clock.freeze_at(now_ms);
         let deadline = Instant::now() + PATIENCE;
         while self.time_ms() != now_ms {
-            assert!(Instant::now() < deadline, "{self} does not follow its clock");
+            assert!(
+                Instant::now() < deadline,
+                "{self} does not follow its clock"
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
     }
