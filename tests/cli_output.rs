@@ -75,9 +75,10 @@ fn too_few_states_are_unknown_and_never_hold() {
     assert!(reason.contains("10 states"), "{reason}");
 }
 
-/// Far more than the search can finish before the signal comes.
-const LONG: &str = "check redlock --nodes 3 --clients 3 \
-    --assume client-pause,delay,loss,node-restart-none --property mutual-exclusion-belief,lease";
+/// Tens of millions of states without a violation: the signal comes before the
+/// end however slow the machine is that sends it.
+const LONG: &str = "check redlock --nodes 3 --clients 3 --assume delay,loss \
+    --property mutual-exclusion-validity";
 
 #[test]
 fn ctrl_c_gives_what_is_known_so_far_as_unknown() {
@@ -104,7 +105,7 @@ fn ctrl_c_gives_what_is_known_so_far_as_unknown() {
         .unwrap();
     let code = child.wait().unwrap().code();
     assert_eq!(code, Some(UNKNOWN), "{out}");
-    assert_eq!(out.matches("unknown").count(), 2, "{out}");
+    assert!(out.contains("unknown"), "{out}");
     assert!(!out.contains("holds"), "{out}");
 }
 

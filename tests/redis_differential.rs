@@ -34,7 +34,7 @@ use redis_differential::real::RealServer;
 /// Commands and scripts compared with each server program.
 const COMMANDS: usize = 100_000;
 /// Commands that a planted bug may survive.
-const COMMANDS_PER_BUG: usize = 50_000;
+const COMMANDS_PER_BUG: usize = 200_000;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()

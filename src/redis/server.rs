@@ -16,8 +16,9 @@ use super::refusal::Refusal;
 use super::value::{Kind, Value};
 use super::{Bytes, Reply, command};
 
-/// Whose behaviour the model follows where servers differ. The whole list of
-/// differences is in the table of `tests/redis_differential.rs`.
+/// Whose behaviour the model follows where servers differ. The differences are
+/// listed, with an example and each server's reply, in the table
+/// `DIFFERENCES` of `tests/redis_differential/corpus.rs`, which is itself tested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dialect {
     /// Redis 7.0, what Debian 12 installs. The default.
@@ -238,9 +239,9 @@ impl Server {
         }
     }
 
-    /// Changes a key's value of one type, which keeps its expiry. A missing
-    /// value is created first if `K` starts out `Default` and `create` says so;
-    /// a collection that is empty afterwards is removed with its key.
+    /// Changes a key's value of one type, which keeps its expiry. A missing key
+    /// begins as `create`, or nothing happens (`None`) if that is `None`; a
+    /// collection that is empty afterwards is removed with its key.
     pub(super) fn edit<K: Kind, T>(
         &mut self,
         key: &[u8],

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockproof::redis::{Bytes, Dialect, Reply};
 use lockproof::replay::binaries::{Binary, Version, find, server_directories};
@@ -30,8 +30,8 @@ pub struct RealServer {
     sender: Connection,
     subscriber: Connection,
     server: Server,
-    // Reaps the process, so it goes last.
-    runtime: tokio::runtime::Runtime,
+    // What the server was started in, so it goes last.
+    _runtime: tokio::runtime::Runtime,
     name: String,
     dialect: Dialect,
     broken: bool,
@@ -84,7 +84,7 @@ impl RealServer {
             sender: Connection::open(address),
             subscriber: Connection::open(address),
             server,
-            runtime,
+            _runtime: runtime,
             name,
             dialect,
             broken: false,
@@ -114,12 +114,34 @@ impl RealServer {
     }
 
     /// Moves the clock and waits until the server shows it (Valkey looks at it
-    /// once a ms only).
+    /// once a ms only). Asks on the open connection: one a question would use
+    /// up the machine's ports.
     pub fn set_clock(&mut self, now_ms: i64) {
         let clock = self.server.clock().expect("it was started with one");
-        if clock.now_ms() != now_ms {
-            clock.freeze_at(now_ms);
-            self.runtime.block_on(self.server.sync_clock()).unwrap();
+        if clock.now_ms() == now_ms {
+            return;
+        }
+        clock.freeze_at(now_ms);
+        let deadline = Instant::now() + PATIENCE;
+        while self.time_ms() != now_ms {
+            assert!(
+                Instant::now() < deadline,
+                "{self} does not follow its clock"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// What the server shows, in whole ms since 1970.
+    fn time_ms(&mut self) -> i64 {
+        let reply = self.pipeline(&[vec![b"TIME".to_vec()]]).remove(0);
+        let number = |part: &Reply| match part {
+            Reply::Bulk(digits) => String::from_utf8_lossy(digits).parse::<i64>().unwrap(),
+            other => panic!("TIME gives strings, not {other:?}"),
+        };
+        match reply {
+            Reply::Array(parts) => number(&parts[0]) * 1_000 + number(&parts[1]) / 1_000,
+            other => panic!("TIME gives an array, not {other:?}"),
         }
     }
 

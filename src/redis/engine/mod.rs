@@ -41,7 +41,7 @@ const MEMORY_BYTES_MAX: usize = 8 << 20;
 /// A run that leaves this much garbage is followed by a collection.
 const GARBAGE_BYTES_MAX: usize = 256 << 10;
 /// So much memory taken during a run makes every instruction cost one more.
-const BYTES_PER_UNIT: usize = 16 << 10;
+const BYTES_PER_UNIT: usize = 4 << 10;
 /// Compiled scripts that are kept; a run of random scripts would fill memory.
 const COMPILED_MAX: usize = 256;
 
