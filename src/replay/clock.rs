@@ -188,6 +188,8 @@ pub fn shim_directories() -> Vec<PathBuf> {
     if let Ok(program) = std::env::current_exe() {
         let beside: Vec<&Path> = program.ancestors().skip(1).take(2).collect();
         found.extend(beside.iter().map(|directory| directory.to_path_buf()));
+        // `cargo test` builds the library for its own use and leaves it there.
+        found.extend(beside.first().map(|directory| directory.join("deps")));
         found.extend(beside.last().map(|prefix| prefix.join("lib/lockproof")));
     }
     found.extend(["target/release", "target/debug"].map(PathBuf::from));
