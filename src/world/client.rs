@@ -3,7 +3,7 @@
 //!
 //! All clients run the same text, so there is one automaton, seen from the
 //! client's own side: its own token is `<tok.0>`, its own clock reads
-//! [`PRESENT`](super::symbols::PRESENT).
+//! [`PRESENT`].
 
 use crate::lock::{Input, LockError, Op, Output, Phase, View, Waiting};
 use crate::redis::{Bytes, Reply};
