@@ -1,7 +1,7 @@
 //! The worker runs a lock file as a client process: in virtual time one input
 //! at a time, in real time by itself.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
@@ -115,7 +115,10 @@ fn read_request(stream: &mut TcpStream, last: &str) {
     let mut seen = Vec::new();
     let mut chunk = [0; 1024];
     while !seen.ends_with(end.as_bytes()) {
-        let read = stream.read(&mut chunk).unwrap();
+        let read = match stream.read(&mut chunk) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            read => read.unwrap(),
+        };
         assert_ne!(read, 0, "the client closed the connection");
         seen.extend_from_slice(&chunk[..read]);
     }

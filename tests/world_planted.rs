@@ -43,7 +43,7 @@ const VALIDITY: &str = "mutual-exclusion-validity";
 const EFFECT: &str = "mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const BUGS: [Bug; 21] = [
+const BUGS: [Bug; 22] = [
     bug("token-acquire-keeps", "token", 1, 3, "", BELIEF),
     bug("token-acquire-keeps", "token", 1, 3, "", EFFECT),
     bug("token-acquire-keeps", "token", 1, 3, "", "owner-only-release"),
@@ -64,6 +64,7 @@ const BUGS: [Bug; 21] = [
     bug("reentrant-counts-once", "reentrant-hash", 11, 3, "", "reentrancy"),
     bug("redlock-minority", "redlock", 1, 2, "", VALIDITY),
     bug("redlock-validity-whole", "redlock", 1, 2, "loss", VALIDITY),
+    bug("redlock-votes-twice", "redlock", 1, 2, "", "honest-outcome"),
     bug("redlock-leaves-votes", "redlock", 0, 2, "clock-jump@1", "no-orphan"),
 ];
 

@@ -154,6 +154,7 @@ impl<'w, const W: usize> Step<'w, W> {
         }
         if let Some((op, ending)) = emitted.ending {
             self.end(client, op, ending, before, after);
+            self.state.set(fields.effective, 0);
         }
         if !world.tables.facts[usize::from(after)].believes {
             self.state.set(fields.overrun, 0);
@@ -222,13 +223,18 @@ impl<'w, const W: usize> Step<'w, W> {
                 self.violate(Property::Reentrancy);
             }
             (Op::Release, Ending::Done(Some(true))) => {
-                let quorum = usize::from(self.world.config.quorum());
-                if self.state.get(self.world.clients[client].effective) < quorum {
-                    self.violate(Property::HonestOutcome);
-                }
+                self.claimed(client);
                 self.released(client, is.holds, is.valid);
             }
             _ => {}
+        }
+    }
+
+    /// An operation claimed to have taken effect.
+    fn claimed(&mut self, client: usize) {
+        let nodes = self.state.get(self.world.clients[client].effective);
+        if nodes.count_ones() < u32::from(self.world.config.quorum()) {
+            self.violate(Property::HonestOutcome);
         }
     }
 
@@ -236,9 +242,7 @@ impl<'w, const W: usize> Step<'w, W> {
     fn acquired(&mut self, client: usize, valid: bool) {
         let world = self.world;
         let quorum = usize::from(world.config.quorum());
-        if self.state.get(world.clients[client].effective) < quorum {
-            self.violate(Property::HonestOutcome);
-        }
+        self.claimed(client);
         if valid && self.nodes_where(|holders| holders.leased & 1 << client != 0) < quorum {
             self.violate(Property::Lease);
         }
@@ -459,10 +463,24 @@ impl<'w, const W: usize> Step<'w, W> {
             self.violate(Property::Lease);
         }
         if effect.own && message.awaited {
-            let field = world.clients[client].effective;
-            let most = usize::from(world.config.quorum());
-            self.state.set(field, (self.state.get(field) + 1).min(most));
+            self.take_effect(client, usize::from(message.node));
         }
+    }
+
+    /// The running operation of the client took effect on a node. Which nodes
+    /// does not matter any more once they are a quorum.
+    fn take_effect(&mut self, client: usize, node: usize) {
+        let world = self.world;
+        let fields = &world.clients[client];
+        let phase = world.tables.facts[self.state.get(fields.local)].phase;
+        if !matches!(phase, Phase::Acquiring | Phase::Releasing) {
+            return;
+        }
+        let nodes = self.state.get(fields.effective) | 1 << node;
+        let quorum = nodes.count_ones() >= u32::from(world.config.quorum());
+        let all = (1 << world.nodes.len()) - 1;
+        self.state
+            .set(fields.effective, if quorum { all } else { nodes });
     }
 
     fn deliver(&mut self, client: usize, slot: usize, message: Message) {

@@ -63,7 +63,8 @@ pub(super) struct ClientFields {
     /// 0: holds and read the counter's present value (or does not hold),
     /// 1: somebody has written since, 2: has written itself.
     pub effect: Field,
-    /// Nodes on which the running operation took effect, up to a quorum.
+    /// Nodes (bit set) on which the running operation took effect; all, once
+    /// they are a quorum.
     pub effective: Field,
     /// Ticks since its last operation ended, while something of it is left.
     pub grace: Field,
@@ -215,7 +216,7 @@ fn client_fields(
         status: packer.field(status),
         skew: packer.field(tables.needs.skews.len() - 1),
         effect: packer.field(2),
-        effective: packer.field(usize::from(config.quorum())),
+        effective: packer.field((1 << config.nodes) - 1),
         grace: packer.field(usize::from(config.ttl_ticks)),
         overrun: packer.field(usize::from(overruns.min(1))),
         slots: std::array::from_fn(|slot| {

@@ -3,7 +3,7 @@
 //! The reader parses as it reads, so that an error knows its line. The first
 //! fault ends it: what follows a broken line cannot be trusted.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -199,7 +199,12 @@ fn write_all(mut stdin: ChildStdin, queue: impl Iterator<Item = Vec<u8>>) {
 
 fn keep_tail(mut pipe: ChildStderr, kept: &Mutex<Vec<u8>>) {
     let mut chunk = [0; 4096];
-    while let Ok(read @ 1..) = pipe.read(&mut chunk) {
+    loop {
+        let read = match pipe.read(&mut chunk) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => return,
+            Ok(read) => read,
+        };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&chunk[..read]);
         let surplus = kept.len().saturating_sub(STDERR_BYTES_KEPT);

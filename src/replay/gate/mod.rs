@@ -215,8 +215,8 @@ impl GatePool {
             let stop = blame_a_dead_server(&mut rig, stop).await;
             report.verdict = verdict_of(stop, step);
         }
-        // Whatever broke must not meet the next trace.
-        if !matches!(report.verdict, ReplayVerdict::Failed { .. }) {
+        // Whatever went another way than the trace must not meet the next one.
+        if report.verdict.is_reproduced() {
             self.rig = Some(rig);
         }
         report
