@@ -5,9 +5,11 @@
 //! take turns, so that a busy machine slows both. The least of the rounds
 //! counts. Then criterion measures small searches.
 //!
-//! stateright runs twice: on a hand-written model with one property that always
-//! holds, and through our adapter, which judges the same properties as the search
-//! does and has to generate successors a second time for it.
+//! Two systems: the world itself (redlock with four faults, as `lockproof check`
+//! explores it) and a hand-written model, whose steps cost almost nothing.
+//! stateright runs twice on each: `adapter` is the `Model` that lockproof gives to
+//! it, which judges the same properties as the search does; `bare` is one property
+//! that always holds, to see what judging costs.
 
 #[path = "../tests/explorer_support/mod.rs"]
 mod explorer_support;
@@ -21,18 +23,21 @@ use criterion::{Criterion, Throughput};
 use explorer_support::grid::Grid;
 use explorer_support::redlock::{Redlock, SMALL};
 use lockproof::check::stateright::Adapter;
-use lockproof::check::{ExploreOptions, explore};
-use lockproof::world::System;
-use stateright::{Checker, Model, Property};
+use lockproof::check::{CheckOptions, Checker, ExploreOptions, Sizes, explore};
+use lockproof::lock::LockFile;
+use lockproof::world::catalogue::{Fault, Switch};
+use lockproof::world::guard::Effort;
+use lockproof::world::{System, World};
+use stateright::{Checker as _, Model, Property};
 
 /// 7,170,487 states.
 const LARGE: Redlock = Redlock { ttl: 7, ..SMALL };
 const ROUNDS: usize = 2;
 
 /// A system as a user of stateright would write it down.
-struct Plain<Y>(Y);
+struct Bare<Y>(Y);
 
-impl<Y: System> Model for Plain<Y> {
+impl<Y: System> Model for Bare<Y> {
     type State = Y::State;
     type Action = (u32, Y::State);
 
@@ -63,7 +68,7 @@ struct Cost {
     states: f64,
 }
 
-fn run_ours(system: Redlock, workers: usize, deadlock: bool) -> u64 {
+fn run_ours(system: impl System + 'static, workers: usize, deadlock: bool) -> u64 {
     explore(
         Arc::new(system),
         ExploreOptions {
@@ -91,14 +96,50 @@ fn run_stateright(
         .unique_state_count() as u64
 }
 
+/// Redlock on three nodes under four faults: 4,358,244 states.
+fn world() -> World<3> {
+    let file = LockFile::builtin("redlock").expect("a built-in lock loads");
+    let options = CheckOptions {
+        sizes: Sizes::for_file(&file),
+        properties: Vec::new(),
+        explore: ExploreOptions::default(),
+        guard: Effort {
+            seed: 1,
+            words: 0,
+            length: 0,
+        },
+    };
+    let faults = [
+        Fault::ClientCrash,
+        Fault::ClientPause,
+        Fault::Loss,
+        Fault::RestartNone,
+    ];
+    let switches = faults.map(|fault| Switch {
+        fault,
+        budget: 1,
+        size: fault.default_size(3),
+    });
+    let mut checker = Checker::new(&file, options).expect("sizes fit");
+    let plan = checker.plan(&switches).expect("the lock closes");
+    plan.build().expect("three words are enough")
+}
+
 /// In the child: runs a tool and prints its cost.
-fn child(tool: &str, threads: usize) {
+fn child(tool: &str, threads: usize, system: &str) {
+    match system {
+        "world" => measure(world(), tool, threads),
+        _ => measure(LARGE, tool, threads),
+    }
+}
+
+fn measure<Y: System + 'static>(system: Y, tool: &str, threads: usize) {
     let start = Instant::now();
     let states = match tool {
-        "ours" => run_ours(LARGE, threads, false),
-        "deadlock" => run_ours(LARGE, threads, true),
-        "adapter" => run_stateright(Adapter::new(Arc::new(LARGE)), threads),
-        _ => run_stateright(Plain(LARGE), threads),
+        "ours" => run_ours(system, threads, false),
+        "deadlock" => run_ours(system, threads, true),
+        "adapter" => run_stateright(Adapter::new(Arc::new(system)), threads),
+        _ => run_stateright(Bare(system), threads),
     };
     println!(
         "{} {} {} {states}",
@@ -133,10 +174,10 @@ fn cpu_seconds() -> f64 {
 }
 
 /// In the parent: runs a tool in a child.
-fn cost(tool: &str, threads: usize) -> Cost {
+fn cost(tool: &str, threads: usize, system: &str) -> Cost {
     let own = std::env::current_exe().expect("a running program has a path");
     let output = Command::new(own)
-        .args(["--child", tool, &threads.to_string()])
+        .args(["--child", tool, &threads.to_string(), system])
         .output()
         .expect("the child starts");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -165,10 +206,10 @@ fn least(costs: &[Cost]) -> Cost {
     }
 }
 
-fn compare() {
+fn compare(system: &str) {
     let tools = [
-        ("stateright", 2),
         ("adapter", 2),
+        ("bare", 2),
         ("ours", 2),
         ("ours", 1),
         ("deadlock", 2),
@@ -176,12 +217,12 @@ fn compare() {
     let mut costs = vec![Vec::new(); tools.len()];
     for _ in 0..ROUNDS {
         for (costs, (tool, threads)) in costs.iter_mut().zip(tools) {
-            costs.push(cost(tool, threads));
+            costs.push(cost(tool, threads, system));
         }
     }
     let costs: Vec<Cost> = costs.iter().map(|costs| least(costs)).collect();
     println!(
-        "{LARGE:?}: {} states, least of {ROUNDS} rounds\n",
+        "\n{system}: {} states, least of {ROUNDS} rounds\n",
         costs[0].states
     );
     println!(
@@ -241,10 +282,11 @@ fn main() {
             return child(
                 &arguments[2],
                 arguments[3].parse().expect("a number of threads"),
+                arguments.get(4).map_or("", String::as_str),
             );
         }
         // Under `cargo test` criterion only tries each function once.
-        Some("--bench") => compare(),
+        Some("--bench") => ["world", "hand-written"].into_iter().for_each(compare),
         _ => {}
     }
     let mut criterion = Criterion::default().configure_from_args();

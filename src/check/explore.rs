@@ -24,6 +24,7 @@
 mod dataflow;
 mod engine;
 mod ledger;
+mod prefetch;
 mod sweep;
 mod table;
 mod trace;

@@ -13,7 +13,7 @@ pub const CLIENTS_MAX: usize = 4;
 /// See [`CLIENTS_MAX`].
 pub const NODES_MAX: usize = 7;
 /// Most messages in flight that one client can have.
-pub const SLOTS: usize = 5;
+pub const SLOTS: usize = 8;
 
 /// Sizes and switches of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,12 +9,12 @@
 //! forget anything, but what it remembers was inserted or sent before, so it
 //! drops most duplicates before they cost a cache miss or a message.
 
-use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::ledger::{Ledger, News};
-use super::table::{Full, GROUP, Hashed, Table, owner};
+use super::prefetch::prefetch;
+use super::table::{Full, Hashed, Table, owner};
 use crate::world::{Action, System, Transition};
 
 /// States that are expanded between two looks at the mail and at the limits.
@@ -27,7 +27,9 @@ const PARCEL: usize = 512;
 /// spares the table about a tenth of its lookups.
 const RECENT_MIN: usize = 1 << 10;
 const RECENT_MAX: usize = 1 << 17;
-/// States that wait to be sorted out, or to be inserted, together.
+/// States that wait to be sorted out, and then to be inserted, together. What the
+/// next stage will read is asked for as soon as a state joins its batch, so that
+/// it has come when the batch is full; both batches' lines fit the nearest caches.
 const BATCH: usize = 256;
 
 /// A violating transition that was seen at the least depth so far.
@@ -164,9 +166,9 @@ impl<Y: System> Engine<Y> {
     /// Takes in states of the tail level that another worker found.
     pub fn receive(&mut self, states: &[Y::State]) {
         for batch in states.chunks(BATCH) {
-            self.desk
-                .fresh
-                .extend(batch.iter().copied().map(Hashed::new));
+            for state in batch {
+                self.desk.put(Hashed::new(*state));
+            }
             self.keep();
         }
         self.post();
@@ -245,14 +247,14 @@ impl<Y: System> Engine<Y> {
                 }
                 news.transitions += 1;
                 if keep {
-                    desk.fresh.push(Hashed::new(next.state));
+                    desk.put(Hashed::new(next.state));
                 }
             });
     }
 
     /// Sorts out the fresh states and inserts the own ones.
     fn keep(&mut self) {
-        self.desk.sort_out();
+        self.desk.sort_out(&self.searched.table);
         if self.ledger.full() {
             self.desk.own.clear();
             return;
@@ -273,25 +275,28 @@ impl<Y: System> Engine<Y> {
 }
 
 impl<S: Copy + Eq + std::hash::Hash> Desk<S> {
+    /// Takes in a state just generated or received.
+    #[inline]
+    fn put(&mut self, new: Hashed<S>) {
+        prefetch(&self.recent[place(new.hash, &self.recent)]);
+        self.fresh.push(new);
+    }
+
     /// Puts the fresh states where they will be kept, except those seen lately.
-    fn sort_out(&mut self) {
+    fn sort_out(&mut self, table: &Table<S>) {
         let workers = self.parcels.len();
-        let place = |hash: u64, recent: &[S]| (hash >> 12) as usize & (recent.len() - 1);
-        for group in self.fresh.chunks(GROUP) {
-            // As in the table: begin all loads before a branch needs the first.
-            for new in group {
-                black_box(self.recent[place(new.hash, &self.recent)]);
+        for new in &self.fresh {
+            let at = place(new.hash, &self.recent);
+            if self.recent[at] == new.state {
+                continue;
             }
-            for new in group {
-                let at = place(new.hash, &self.recent);
-                if self.recent[at] == new.state {
-                    continue;
+            self.recent[at] = new.state;
+            match owner(new.hash, workers) {
+                own if own == self.index => {
+                    table.touch_line(new.hash);
+                    self.own.push(*new);
                 }
-                self.recent[at] = new.state;
-                match owner(new.hash, workers) {
-                    own if own == self.index => self.own.push(*new),
-                    to => self.parcels[to].push(new.state),
-                }
+                to => self.parcels[to].push(new.state),
             }
         }
         self.fresh.clear();
@@ -306,6 +311,12 @@ impl<S: Copy + Eq + std::hash::Hash> Desk<S> {
             self.recent = vec![*first; self.recent.len() * 4];
         }
     }
+}
+
+/// Where the cache of recent states has room for the one with this hash.
+#[inline(always)]
+fn place<S>(hash: u64, recent: &[S]) -> usize {
+    (hash >> 12) as usize & (recent.len() - 1)
 }
 
 #[cold]

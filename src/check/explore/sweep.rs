@@ -16,11 +16,11 @@
 //! search), and nested searches for cycles (they answer "for every fair run",
 //! which is a different and stronger question: some client *can*).
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::ShouldStop;
 use super::engine::Searched;
+use super::prefetch::prefetch;
 use super::table::{GROUP, Hashed, owner};
 use super::trace::on_threads;
 use crate::world::{System, Transition};
@@ -87,7 +87,7 @@ impl Bits {
 
     fn touch(&self, position: usize) {
         if let Some(word) = self.0.get(position / WORD) {
-            black_box(word.load(Ordering::Relaxed));
+            prefetch(word);
         }
     }
 
