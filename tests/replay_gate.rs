@@ -366,7 +366,7 @@ async fn every_server_version_at_hand_reproduces() {
             (happy_path(), "token"),
             (late_del(), "setnx-expire"),
             (clock_jump(), "token"),
-            (restart("everysec", true, true).trace, "token"),
+            (restart("everysec", "everysec", true, true).trace, "token"),
         ] {
             assert_reproduced(&pool.replay(&trace, lock).await);
         }
@@ -390,7 +390,7 @@ async fn a_finding_does_not_hang_on_our_own_proxy() {
     for _ in 0..2 {
         assert_reproduced(&pool.replay(&late_del(), "setnx-expire").await);
     }
-    let restarted = restart("none", true, false).trace;
+    let restarted = restart("none", "none", true, false).trace;
     assert_reproduced(&pool.replay(&restarted, "token").await);
 }
 
