@@ -25,5 +25,6 @@ pub mod lock;
 pub mod redis;
 pub mod replay;
 pub mod report;
+pub mod scenario;
 pub mod trace;
 pub mod world;

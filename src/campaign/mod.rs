@@ -8,6 +8,7 @@
 
 pub mod config;
 mod crew;
+pub mod directed;
 
 use std::collections::BTreeMap;
 

@@ -13,6 +13,7 @@ mod real;
 mod replay;
 mod report;
 mod run;
+mod scenario;
 mod screen;
 mod walk;
 
@@ -104,6 +105,8 @@ enum Command {
     Walk(walk::Args),
     /// Check, replay and report a whole matrix of locks and assumptions
     Run(run::Args),
+    /// Play scenarios: check, replay and compare with what they expect
+    Scenario(scenario::Args),
     /// Render a report.json again
     Report(report::Args),
     /// Serve a lock's model on stateright's Explorer page
@@ -140,6 +143,7 @@ pub fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args),
         Command::Walk(args) => walk::run(args),
         Command::Run(args) => run::run(args),
+        Command::Scenario(args) => scenario::run(args),
         Command::Report(args) => report::run(args),
         Command::Explore(args) => explore::run(args),
         Command::List(args) => list::run(args),

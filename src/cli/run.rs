@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Ended {
         None => None,
     };
     let real = args.real.find()?;
-    let heading = heading(&args, &config, &text, &real);
+    let heading = heading(command(&args), &config, &text, &real);
     let stage = Terminal {
         screen: Screen::new(false),
         out: args.out.clone(),
@@ -78,12 +78,20 @@ fn read(path: &Path) -> Result<String, Failure> {
         .map_err(Failure::usage)
 }
 
-fn heading(args: &Args, config: &Config, text: &str, real: &super::real::Real) -> Report {
-    let file = args
-        .file
-        .as_ref()
-        .map(|path| format!(" {}", path.display()))
-        .unwrap_or_default();
+fn command(args: &Args) -> String {
+    match &args.file {
+        Some(path) => format!("lockproof run {}", path.display()),
+        None => "lockproof run".into(),
+    }
+}
+
+/// A report without cells: versions, seed and the command that repeats it.
+pub(super) fn heading(
+    command: String,
+    config: &Config,
+    text: &str,
+    real: &super::real::Real,
+) -> Report {
     Report {
         schema: SCHEMA.into(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
@@ -95,7 +103,7 @@ fn heading(args: &Args, config: &Config, text: &str, real: &super::real::Real) -
             proxy: Some(real.proxy.into()),
         },
         seed: config.seed,
-        command: format!("lockproof run{file}"),
+        command,
         config: text.to_owned(),
         properties: Default::default(),
         assumptions: Default::default(),
@@ -106,7 +114,7 @@ fn heading(args: &Args, config: &Config, text: &str, real: &super::real::Real) -
 }
 
 /// The report and every counterexample, each a file of its own.
-fn publish(out: &Path, report: &Report) -> Result<(), Failure> {
+pub(super) fn publish(out: &Path, report: &Report) -> Result<(), Failure> {
     let folder = out.join("traces");
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("failed to create {}", folder.display()))
@@ -150,14 +158,14 @@ fn conclude(args: &Args, report: &Report, baseline: Option<&Baseline>) -> Ended 
 }
 
 /// Some walk or replay went another way than the model says.
-fn diverged(report: &Report) -> bool {
+pub(super) fn diverged(report: &Report) -> bool {
     report
         .counterexamples
         .iter()
         .any(|one| matches!(one.replay, Some(Replay::Diverged { .. })))
 }
 
-fn failure(error: CampaignError) -> Failure {
+pub(super) fn failure(error: CampaignError) -> Failure {
     match error {
         CampaignError::Check(error) => super::check::failure(error),
         CampaignError::Config(_) | CampaignError::Load(_) => Failure::usage(error),
@@ -166,9 +174,9 @@ fn failure(error: CampaignError) -> Failure {
 }
 
 /// The terminal as a run's stage.
-struct Terminal {
-    screen: Screen,
-    out: PathBuf,
+pub(super) struct Terminal {
+    pub screen: Screen,
+    pub out: PathBuf,
 }
 
 impl Observer for Terminal {

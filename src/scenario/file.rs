@@ -1,0 +1,272 @@
+//! The shape of a scenario file.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The schema name that this version reads.
+pub const SCHEMA: &str = "lockproof.scenario/1";
+
+/// A scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "lockproof scenario")]
+pub struct Scenario {
+    /// Always `lockproof.scenario/1`.
+    pub schema: String,
+    /// The scenario's name: lower-case words joined by hyphens.
+    pub name: String,
+    /// What happens and why it matters, in a sentence or two.
+    pub story: String,
+    /// The servers.
+    #[serde(default)]
+    pub topology: Topology,
+    /// The clients of a free run.
+    #[serde(default)]
+    pub clients: Clients,
+    /// What the clients do with the lock.
+    #[serde(default)]
+    pub workload: Workload,
+    /// How the model reads the story.
+    #[serde(default)]
+    pub model: Model,
+    /// What the nemesis does in a free run.
+    #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultPlan>,
+    /// How long and how often a free run runs.
+    #[serde(default)]
+    pub run: Run,
+    /// What is expected of each lock: the locks that the scenario applies to.
+    pub expect: BTreeMap<String, Expectation>,
+}
+
+/// The servers, and how they belong together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Topology {
+    /// How the servers belong together.
+    pub kind: Kind,
+    /// Independent masters (`masters` only).
+    #[schemars(range(min = 1, max = 9))]
+    pub nodes: Option<u8>,
+    /// Replicas of the primary (`replicated` only).
+    #[schemars(range(min = 1, max = 4))]
+    pub replicas: Option<u8>,
+    /// What a restart keeps.
+    pub persistence: Persistence,
+}
+
+/// Kinds of topologies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One server.
+    #[default]
+    Single,
+    /// Several servers that know nothing of each other, as Redlock asks for.
+    Masters,
+    /// A primary with replicas.
+    Replicated,
+    /// Three sentinels that watch a primary with two replicas.
+    Sentinel,
+    /// Three primaries with a replica each.
+    Cluster,
+}
+
+/// What a server keeps over a restart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistence {
+    /// Nothing.
+    #[default]
+    None,
+    /// An append-only file, synced once a second.
+    Everysec,
+    /// An append-only file, synced before each reply.
+    Always,
+}
+
+impl Persistence {
+    /// As files and the real side write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Persistence::None => "none",
+            Persistence::Everysec => "everysec",
+            Persistence::Always => "always",
+        }
+    }
+}
+
+/// The clients of a free run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Clients {
+    /// How many processes compete.
+    #[schemars(range(min = 1, max = 50))]
+    pub count: u32,
+    /// The lease that they ask for, in ms.
+    #[schemars(range(min = 20, max = 600000))]
+    pub ttl_ms: i64,
+    /// A command gives up after this many ms.
+    #[schemars(range(min = 1, max = 60000))]
+    pub timeout_ms: i64,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Clients {
+            count: 5,
+            ttl_ms: 2000,
+            timeout_ms: 500,
+        }
+    }
+}
+
+/// What the clients do with the lock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Workload {
+    /// Which of the four.
+    pub kind: WorkloadKind,
+    /// Work under the lock, in ms, drawn evenly.
+    pub work_ms: Range,
+    /// Rest between two attempts, in ms, drawn evenly.
+    pub rest_ms: Range,
+    /// Coupons in stock (`coupon` only).
+    pub coupons: u32,
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Workload {
+            kind: WorkloadKind::Hold,
+            work_ms: Range(1, 5),
+            rest_ms: Range(0, 5),
+            coupons: 1000,
+        }
+    }
+}
+
+/// From and to, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Range(pub u32, pub u32);
+
+/// The workloads of the catalogue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadKind {
+    /// Acquire, count up a guarded counter, release.
+    #[default]
+    Hold,
+    /// Take coupons from a stock.
+    Coupon,
+    /// Draw ten winners once a round.
+    Lottery,
+    /// Read a set, add an element, write it back.
+    GuardedSet,
+}
+
+impl WorkloadKind {
+    /// As histories write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkloadKind::Hold => "hold",
+            WorkloadKind::Coupon => "coupon",
+            WorkloadKind::Lottery => "lottery",
+            WorkloadKind::GuardedSet => "guarded-set",
+        }
+    }
+}
+
+/// How the model reads the story.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Model {
+    /// The fault switches that are on together; the control has none.
+    pub assumptions: Vec<String>,
+    /// How often a fault may strike, where it is not the default.
+    pub budget: BTreeMap<String, u8>,
+    /// Sizes in ticks, where they are not the default.
+    pub size: BTreeMap<String, u8>,
+    /// Competing clients.
+    #[schemars(range(min = 1, max = 4))]
+    pub clients: u8,
+    /// The lease in ticks.
+    #[schemars(range(min = 1, max = 20))]
+    pub ttl_ticks: u8,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Model {
+            assumptions: Vec::new(),
+            budget: BTreeMap::new(),
+            size: BTreeMap::new(),
+            clients: 2,
+            ttl_ticks: 3,
+        }
+    }
+}
+
+/// A fault that the nemesis repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FaultPlan {
+    /// Its name, as `lockproof list nemesis` shows it.
+    pub kind: String,
+    /// The first strike, in ms from the start.
+    #[serde(default)]
+    pub first_ms: u32,
+    /// The distance between two strikes, in ms; nothing for a single one.
+    #[serde(default)]
+    pub every_ms: Option<u32>,
+    /// How long it lasts, in ms, drawn evenly.
+    #[serde(default = "default_lasting")]
+    pub for_ms: Range,
+    /// Further settings of this kind of fault.
+    #[serde(default)]
+    pub with: BTreeMap<String, serde_json::Value>,
+}
+
+fn default_lasting() -> Range {
+    Range(0, 0)
+}
+
+/// How long and how often a free run runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Run {
+    /// How long clients work, in ms.
+    #[schemars(range(min = 100, max = 3600000))]
+    pub duration_ms: u32,
+    /// How many runs, each with a seed of its own.
+    #[schemars(range(min = 1, max = 10000))]
+    pub runs: u32,
+    /// The first run's seed; the others count on from it.
+    pub seed: u64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Run {
+            duration_ms: 10_000,
+            runs: 1,
+            seed: 1,
+        }
+    }
+}
+
+/// What is expected of a lock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Expectation {
+    /// Properties that the model violates; all others that apply must hold.
+    pub violated: Vec<String>,
+    /// Properties that are violated even without the fault.
+    pub control: Vec<String>,
+    /// Oracles that a free run must see violated, given the scenario's runs.
+    pub observed: Vec<String>,
+    /// Independent masters that this lock uses, if not as many as it asks for.
+    pub nodes: Option<u8>,
+}

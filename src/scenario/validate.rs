@@ -1,0 +1,204 @@
+//! Whether a scenario makes sense, and where it does not.
+
+use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property};
+
+use super::file::{Expectation, Kind, Range, SCHEMA, Scenario};
+
+/// Something that makes no sense.
+pub(super) struct Complaint {
+    /// Words that stand on the line at fault.
+    pub at: String,
+    /// What is wrong and what to do.
+    pub text: String,
+}
+
+type Checked = Result<(), Complaint>;
+
+fn complain(at: impl Into<String>, text: impl Into<String>) -> Checked {
+    Err(Complaint {
+        at: at.into(),
+        text: text.into(),
+    })
+}
+
+/// The line, from 1, on which `words` first stand; 1 if nowhere.
+pub(super) fn line_of(text: &str, words: &str) -> usize {
+    let found = text.lines().position(|line| {
+        let code = line.split('#').next().unwrap_or("");
+        code.contains(words)
+    });
+    found.map_or(1, |index| index + 1)
+}
+
+/// What to add to serde's own words about an unknown key: the nearest known one.
+pub(super) fn hint(message: &str) -> String {
+    let mut names = message.split('`').skip(1).step_by(2);
+    let Some(unknown) = names.next().filter(|_| message.starts_with("unknown")) else {
+        return String::new();
+    };
+    nearest(unknown, &names.collect::<Vec<_>>())
+}
+
+/// "did you mean ..?" with the most similar name, if one is similar.
+fn nearest(name: &str, known: &[&str]) -> String {
+    let best = known
+        .iter()
+        .map(|known| (strsim::jaro_winkler(name, known), *known))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((score, best)) if score > 0.7 => format!("did you mean `{best}`?"),
+        _ => format!("there are {}", known.join(", ")),
+    }
+}
+
+/// Everything that TOML and serde cannot know.
+pub(super) fn scenario(scenario: &Scenario) -> Checked {
+    if scenario.schema != SCHEMA {
+        let text = format!(
+            "its schema is `{}`, and this version reads `{SCHEMA}`",
+            scenario.schema
+        );
+        return complain("schema", text);
+    }
+    name(&scenario.name)?;
+    topology(scenario)?;
+    workload(scenario)?;
+    model(scenario)?;
+    faults(scenario)?;
+    if scenario.expect.is_empty() {
+        return complain(
+            "name",
+            "no lock has an expectation; add a table [expect.LOCK] for each lock it is about",
+        );
+    }
+    scenario
+        .expect
+        .iter()
+        .try_for_each(|(lock, expected)| expectation(lock, expected))
+}
+
+fn name(name: &str) -> Checked {
+    let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || name.len() > 60 || !name.chars().all(fine) {
+        return complain(
+            "name",
+            "a name is 1 to 60 lower-case letters, digits and hyphens",
+        );
+    }
+    Ok(())
+}
+
+fn topology(scenario: &Scenario) -> Checked {
+    let topology = &scenario.topology;
+    if topology.nodes.is_some() && topology.kind != Kind::Masters {
+        return complain("nodes", "`nodes` counts independent masters; say kind = \"masters\" or leave it out");
+    }
+    if topology.replicas.is_some() && topology.kind != Kind::Replicated {
+        return complain("replicas", "`replicas` belongs to kind = \"replicated\"; the other kinds have a fixed number");
+    }
+    in_range("nodes", topology.nodes.map(u32::from), 1..=9)?;
+    in_range("replicas", topology.replicas.map(u32::from), 1..=4)
+}
+
+fn workload(scenario: &Scenario) -> Checked {
+    let (clients, workload) = (&scenario.clients, &scenario.workload);
+    in_range("count", Some(clients.count), 1..=50)?;
+    if !(20..=600_000).contains(&clients.ttl_ms) {
+        return complain("ttl_ms", "a lease lasts 20 to 600000 ms");
+    }
+    if !(1..=60_000).contains(&clients.timeout_ms) {
+        return complain("timeout_ms", "a command gives up after 1 to 60000 ms");
+    }
+    ordered("work_ms", workload.work_ms)?;
+    ordered("rest_ms", workload.rest_ms)?;
+    in_range("coupons", Some(workload.coupons), 1..=10_000_000)?;
+    in_range("duration_ms", Some(scenario.run.duration_ms), 100..=3_600_000)?;
+    in_range("runs", Some(scenario.run.runs), 1..=10_000)
+}
+
+fn model(scenario: &Scenario) -> Checked {
+    let model = &scenario.model;
+    in_range("clients", Some(u32::from(model.clients)), 1..=4)?;
+    in_range("ttl_ticks", Some(u32::from(model.ttl_ticks)), 1..=20)?;
+    for (index, name) in model.assumptions.iter().enumerate() {
+        if Fault::parse(name).is_none() {
+            let hint = nearest(name, &FAULTS.map(|info| info.id));
+            return complain(name, format!("there is no assumption `{name}`; {hint}"));
+        }
+        if model.assumptions[..index].contains(name) {
+            return complain(name, format!("the assumption `{name}` stands there twice"));
+        }
+    }
+    for (key, name) in model
+        .budget
+        .keys()
+        .map(|name| ("budget", name))
+        .chain(model.size.keys().map(|name| ("size", name)))
+    {
+        if !model.assumptions.contains(name) {
+            let text = format!("a {key} for `{name}`, which is not among the assumptions");
+            return complain(name, text);
+        }
+    }
+    Ok(())
+}
+
+fn faults(scenario: &Scenario) -> Checked {
+    for plan in &scenario.faults {
+        ordered("for_ms", plan.for_ms)?;
+        if plan.first_ms >= scenario.run.duration_ms {
+            let text = format!(
+                "`{}` strikes first after {} ms, and the run ends after {} ms",
+                plan.kind, plan.first_ms, scenario.run.duration_ms
+            );
+            return complain("first_ms", text);
+        }
+        if plan.every_ms.is_some_and(|every| every <= plan.for_ms.1) {
+            let text = format!(
+                "`{}` strikes again before it has healed; make every_ms larger than for_ms",
+                plan.kind
+            );
+            return complain("every_ms", text);
+        }
+    }
+    Ok(())
+}
+
+fn expectation(lock: &str, expected: &Expectation) -> Checked {
+    in_range("nodes", expected.nodes.map(u32::from), 1..=9)?;
+    let known = PROPERTIES.map(|info| info.id);
+    for name in expected.violated.iter().chain(&expected.control) {
+        if Property::parse(name).is_none() {
+            let hint = nearest(name, &known);
+            return complain(name, format!("{lock}: there is no property `{name}`; {hint}"));
+        }
+    }
+    match expected
+        .control
+        .iter()
+        .find(|name| !expected.violated.contains(name))
+    {
+        Some(name) => complain(
+            name,
+            format!("{lock}: `{name}` is violated without the fault, so it is with it; add it to `violated`"),
+        ),
+        None => Ok(()),
+    }
+}
+
+fn ordered(name: &str, range: Range) -> Checked {
+    if range.0 > range.1 || range.1 > 600_000 {
+        return complain(name, format!("`{name}` is [from, to] in ms, from the smaller to the larger, at most 600000"));
+    }
+    Ok(())
+}
+
+fn in_range(name: &str, value: Option<u32>, range: std::ops::RangeInclusive<u32>) -> Checked {
+    match value.filter(|value| !range.contains(value)) {
+        Some(value) => complain(
+            name,
+            format!("`{name}` is {value}; it goes from {} to {}", range.start(), range.end()),
+        ),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,34 @@
+//! Draw the winners of a round, unless somebody has (document 003).
+//!
+//! A round lasts half a second, and every client that gets the lock in it looks
+//! whether it was drawn already. Exactly one set of ten winners may be drawn.
+
+use serde_json::json;
+
+use super::super::store::StoreError;
+use super::Bench;
+
+const ROUND_MS: u64 = 500;
+const WINNERS: usize = 10;
+const TICKETS: u64 = 100_000;
+
+pub(super) async fn once(bench: &mut dyn Bench) -> Result<(), StoreError> {
+    let round = bench.elapsed_ms() / ROUND_MS;
+    let key = format!("round-{round}");
+    bench.invoke("draw", json!({ "round": round }));
+    if bench.store().text(&key).await?.is_some() {
+        bench.fail("draw", "drawn already");
+        return Ok(());
+    }
+    let mut winners: Vec<u64> = Vec::with_capacity(WINNERS);
+    while winners.len() < WINNERS {
+        let ticket = bench.draw(TICKETS);
+        if !winners.contains(&ticket) {
+            winners.push(ticket);
+        }
+    }
+    bench.work().await;
+    bench.store().set(&key, &json!(winners).to_string()).await?;
+    bench.ok("draw", json!({ "round": round, "winners": winners }));
+    Ok(())
+}
