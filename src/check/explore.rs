@@ -115,6 +115,8 @@ pub enum StopReason {
     Panicked(String),
     /// The threads could not be run.
     Engine(String),
+    /// Only so many random runs were followed.
+    Simulated(u64),
 }
 
 impl fmt::Display for StopReason {
@@ -144,6 +146,10 @@ impl fmt::Display for StopReason {
             StopReason::Panicked(text) => {
                 write!(f, "the model panicked (please report this): {text}")
             }
+            StopReason::Simulated(walks) => write!(
+                f,
+                "{walks} random runs did not show it, which proves nothing; explore instead"
+            ),
             StopReason::Engine(text) => write!(f, "the search could not run its threads: {text}"),
         }
     }

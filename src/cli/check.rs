@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 
-use crate::check::{CheckReport, CheckResult, Checker, ExploreOptions, Verdict};
+use crate::check::{CheckReport, CheckResult, Checker, ExploreOptions, SimulateOptions, Verdict};
 use crate::report::terminal;
 use crate::trace::{self, Story, Trace};
 use crate::world::catalogue::Property;
@@ -38,6 +38,17 @@ pub struct Args {
     /// Give up after this many seconds
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<f64>,
+    /// Follow this many seeded random runs instead of exploring: for worlds that are too large
+    #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u64).range(1..))]
+    simulate: Option<u64>,
+    /// Moves of each random run at most
+    #[arg(
+        long,
+        value_name = "MOVES",
+        default_value_t = 1000,
+        requires = "simulate"
+    )]
+    moves: u32,
     /// Threads, at most 64; 0 is one for each core
     #[arg(long, default_value_t = 0, value_parser = workers)]
     workers: usize,
@@ -70,6 +81,18 @@ pub fn run(args: Args) -> Ended {
     let screen = Screen::new(args.format == Format::Json);
     let options = plan.options(properties, explore);
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
+    if let Some(walks) = args.simulate {
+        screen::note(format_args!(
+            "following {walks} random runs, seed {}",
+            plan.seed
+        ));
+        checker.simulate(SimulateOptions {
+            walks,
+            steps_max: args.moves,
+            should_stop: screen::stop_after(timeout),
+            ..SimulateOptions::new(plan.seed)
+        });
+    }
     let report = checker.check(&plan.sets, &screen).map_err(failure)?;
     screen.clear();
     match args.format {
