@@ -21,10 +21,12 @@
 pub mod campaign;
 pub mod check;
 pub mod cli;
+pub mod history;
 pub mod lock;
 pub mod redis;
 pub mod replay;
 pub mod report;
 pub mod scenario;
+pub mod torture;
 pub mod trace;
 pub mod world;

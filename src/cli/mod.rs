@@ -122,6 +122,9 @@ enum Command {
     /// Run a lock file as a client process (used by replays)
     #[command(hide = true)]
     Worker,
+    /// Work under a lock as a client of a free run (used by torture)
+    #[command(hide = true)]
+    Actor,
 }
 
 /// Runs the command line of this process and returns its exit code.
@@ -151,6 +154,7 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => completions::run(args),
         Command::Man => completions::man(),
         Command::Worker => return crate::replay::worker::main(),
+        Command::Actor => return crate::torture::actor::main(),
     };
     match ended {
         Ok(exit) => code(exit),

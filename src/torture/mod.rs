@@ -22,5 +22,6 @@
 pub mod actor;
 pub mod clock;
 pub mod rate;
+mod stall;
 mod store;
 mod workload;

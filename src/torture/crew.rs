@@ -1,0 +1,296 @@
+//! The clients of a run: actor processes, their output, and what may befall them.
+//!
+//! An actor and its adapter are two processes and one client: they are stopped,
+//! resumed and killed together. The actor is stopped first and goes on last, so
+//! that what it does under the lock stands still whenever its client does.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::actor::Orders;
+use super::recorder::Recorder;
+use crate::history::{Event, Kind, Process};
+use crate::replay::nemesis::Clients;
+use crate::replay::server_process::spawn;
+
+/// The end of an actor's standard error that is kept.
+const STDERR_KEPT: usize = 4096;
+/// How long an adapter may take to come up.
+const READY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The clients of a run. Dropping it kills them.
+pub struct Crew {
+    program: PathBuf,
+    recorder: Recorder,
+    members: Vec<Member>,
+    /// The number that the next process gets: one that was killed never comes
+    /// back under its own.
+    next_process: u32,
+}
+
+struct Member {
+    orders: Orders,
+    child: Child,
+    told: Arc<Told>,
+    readers: Vec<JoinHandle<()>>,
+    stopped: bool,
+}
+
+/// What an actor has told apart from its events.
+#[derive(Default)]
+struct Told {
+    /// The adapter's process id.
+    adapter: Mutex<Option<u32>>,
+    stderr: Mutex<Vec<u8>>,
+}
+
+impl Crew {
+    /// Starts an actor for each of `orders`; `program` is this program. Returns
+    /// when all of them are ready to work.
+    ///
+    /// # Errors
+    /// If one does not start, with what it said.
+    pub fn start(
+        program: PathBuf,
+        orders: Vec<Orders>,
+        recorder: Recorder,
+    ) -> io::Result<Crew> {
+        let mut crew = Crew {
+            program,
+            recorder,
+            next_process: orders.len() as u32,
+            members: Vec::new(),
+        };
+        for orders in orders {
+            let member = crew.member(orders)?;
+            crew.members.push(member);
+        }
+        for member in &mut crew.members {
+            member.await_ready()?;
+        }
+        Ok(crew)
+    }
+
+    fn member(&self, orders: Orders) -> io::Result<Member> {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("actor")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let mut child = spawn(command)?;
+        let mut line = serde_json::to_vec(&orders)?;
+        line.push(b'\n');
+        let told = Arc::new(Told::default());
+        let mut readers = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            let (told, recorder) = (Arc::clone(&told), self.recorder.clone());
+            readers.push(std::thread::spawn(move || read_events(stdout, &told, &recorder)));
+        }
+        if let Some(stderr) = child.stderr.take() {
+            let told = Arc::clone(&told);
+            readers.push(std::thread::spawn(move || keep_tail(stderr, &told.stderr)));
+        }
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(&line)?;
+        }
+        Ok(Member {
+            orders,
+            child,
+            told,
+            readers,
+            stopped: false,
+        })
+    }
+
+    /// Waits until every actor has ended by itself; those that have not by
+    /// `deadline` are killed and counted.
+    pub fn finish(&mut self, deadline: Instant) -> usize {
+        let mut killed = 0;
+        for member in &mut self.members {
+            while matches!(member.child.try_wait(), Ok(None)) {
+                if Instant::now() > deadline {
+                    member.kill();
+                    killed += 1;
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            for reader in member.readers.drain(..) {
+                // A reader ends with its pipe; its panic has nothing to add.
+                let _ = reader.join();
+            }
+        }
+        killed
+    }
+
+    /// What actors that failed said last, by number.
+    pub fn complaints(&mut self) -> BTreeMap<u32, String> {
+        let failed = |member: &mut Member| {
+            let status = member.child.try_wait().ok().flatten()?;
+            if status.success() || std::os::unix::process::ExitStatusExt::signal(&status).is_some() {
+                return None;
+            }
+            Some((member.orders.process, member.told.stderr()))
+        };
+        self.members.iter_mut().filter_map(failed).collect()
+    }
+
+    fn named(&mut self, client: u16) -> io::Result<&mut Member> {
+        self.members
+            .get_mut(usize::from(client))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such client"))
+    }
+}
+
+impl Member {
+    fn await_ready(&mut self) -> io::Result<()> {
+        let deadline = Instant::now() + READY_PATIENCE;
+        while self.told.adapter().is_none() {
+            if let Some(status) = self.child.try_wait()? {
+                let said = self.told.stderr();
+                let text = format!("client {} ended at once ({status}): {said}", self.orders.process);
+                return Err(io::Error::other(text));
+            }
+            if Instant::now() > deadline {
+                let text = format!("client {} was not ready in time", self.orders.process);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// The actor's process id and the adapter's.
+    fn pids(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
+        [Some(self.child.id()), self.told.adapter()].into_iter().flatten()
+    }
+
+    fn kill(&mut self) {
+        for pid in self.pids().collect::<Vec<_>>() {
+            // One that has gone already is what was wanted. The actor has not
+            // been waited for yet, so its number is still its own; the
+            // adapter's parent is the actor.
+            let _ = signal(pid, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.kill();
+        }
+    }
+}
+
+impl Told {
+    fn adapter(&self) -> Option<u32> {
+        *self.adapter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stderr(&self) -> String {
+        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).trim().to_owned()
+    }
+}
+
+impl Clients for Crew {
+    fn pause(&mut self, client: u16) -> io::Result<()> {
+        let member = self.named(client)?;
+        member.stopped = true;
+        member.pids().try_for_each(|pid| signal(pid, Signal::STOP))
+    }
+
+    fn resume(&mut self, client: u16) -> io::Result<()> {
+        let member = self.named(client)?;
+        if !std::mem::take(&mut member.stopped) {
+            return Ok(());
+        }
+        let mut pids = member.pids().rev();
+        pids.try_for_each(|pid| signal(pid, Signal::CONT))
+    }
+
+    fn kill(&mut self, client: u16) -> io::Result<()> {
+        let member = self.named(client)?;
+        member.kill();
+        // Whatever it still had to say is in the history before its death is.
+        for reader in member.readers.drain(..) {
+            let _ = reader.join();
+        }
+        let process = member.orders.process;
+        let value = json!({ "client": process });
+        self.recorder.say(Process::Nemesis, Kind::Info, "crash", value);
+        Ok(())
+    }
+
+    fn restart(&mut self, client: u16) -> io::Result<()> {
+        let mut orders = self.named(client)?.orders.clone();
+        orders.process = self.next_process;
+        orders.seed = orders.seed.wrapping_add(0x9e37_79b9);
+        orders.init.owner = format!("{}-{}", orders.init.owner, orders.process);
+        self.next_process += 1;
+        let mut member = self.member(orders)?;
+        member.await_ready()?;
+        *self.named(client)? = member;
+        Ok(())
+    }
+
+    fn skew(&mut self, _client: u16, _ms: i64) -> io::Result<()> {
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "clients of a free run read the machine's clock",
+        ))
+    }
+}
+
+fn signal(pid: u32, signal: Signal) -> io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| io::Error::other("no process has this id"))?;
+    match kill_process(pid, signal) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read_events(stdout: impl Read, told: &Told, recorder: &Recorder) {
+    for line in BufReader::new(stdout).split(b'\n') {
+        let Ok(line) = line else { return };
+        // A line that a kill cut in two is no event.
+        let Ok(event) = serde_json::from_slice::<Event>(&line) else {
+            continue;
+        };
+        if event.f == "ready" {
+            let pid = event.value.get("pid").and_then(serde_json::Value::as_u64);
+            *told.adapter.lock().unwrap_or_else(PoisonError::into_inner) = pid.map(|pid| pid as u32);
+        } else {
+            recorder.record(event);
+        }
+    }
+}
+
+fn keep_tail(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut chunk = [0; 1024];
+    loop {
+        let read = match stderr.read(&mut chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => return,
+            Ok(read) => read,
+        };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(&chunk[..read]);
+        let surplus = kept.len().saturating_sub(STDERR_KEPT);
+        kept.drain(..surplus);
+    }
+}

@@ -1,0 +1,119 @@
+//! What happened, into the history, from many threads at once.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::clock::now_ns;
+use crate::history::{Event, Header, Kind, Process, Writer};
+
+/// A line older than this is written as of now. Its writer was stopped between
+/// reading the clock and writing, and did nothing meanwhile: to its world the
+/// event happened when it could go on.
+const STALE_NS: u64 = 500_000_000;
+
+/// Figures of a run that is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Lock operations that ended, whatever their outcome.
+    pub operations: u64,
+    /// Acquires that succeeded.
+    pub acquired: u64,
+    /// Times a process found that it had not run.
+    pub stalls: u64,
+}
+
+/// Writes the history of a run. Clones write to the same file.
+#[derive(Clone)]
+pub struct Recorder {
+    inner: Arc<Mutex<Inner>>,
+    began_ns: u64,
+}
+
+struct Inner {
+    writer: Writer<File>,
+    tally: Tally,
+    newest: u64,
+    /// The first error of the file; what comes after it is not written.
+    broken: Option<io::Error>,
+}
+
+impl Recorder {
+    /// Begins the history of a run that began at `began_ns`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn create(path: &Path, header: &Header, began_ns: u64) -> io::Result<Recorder> {
+        let inner = Inner {
+            writer: Writer::create(File::create(path)?, header)?,
+            tally: Tally::default(),
+            newest: 0,
+            broken: None,
+        };
+        Ok(Recorder {
+            inner: Arc::new(Mutex::new(inner)),
+            began_ns,
+        })
+    }
+
+    /// Nanoseconds since the run began.
+    pub fn now(&self) -> u64 {
+        now_ns().saturating_sub(self.began_ns)
+    }
+
+    /// Writes down an event that happened just now.
+    pub fn say(&self, process: Process, kind: Kind, f: &str, value: serde_json::Value) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = Event {
+            time: self.now(),
+            process,
+            kind,
+            f: f.to_owned(),
+            value,
+            error: None,
+        };
+        inner.write(&event);
+    }
+
+    /// Writes down an event that somebody else told.
+    pub fn record(&self, mut event: Event) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if event.time + STALE_NS < inner.newest {
+            event.time = self.now();
+        }
+        inner.write(&event);
+    }
+
+    /// The figures so far.
+    pub fn tally(&self) -> Tally {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.tally
+    }
+
+    /// The error that ended the writing, if one did.
+    pub fn take_error(&self) -> Option<io::Error> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.broken.take()
+    }
+}
+
+impl Inner {
+    fn write(&mut self, event: &Event) {
+        if self.broken.is_some() {
+            return;
+        }
+        self.newest = self.newest.max(event.time);
+        self.count(event);
+        if let Err(error) = self.writer.append(event) {
+            self.broken = Some(error);
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        let lock = matches!(event.f.as_str(), "acquire" | "release");
+        self.tally.operations += u64::from(lock && event.kind != Kind::Invoke);
+        self.tally.acquired += u64::from(event.f == "acquire" && event.kind == Kind::Ok);
+        self.tally.stalls += u64::from(event.f == "stall");
+    }
+}

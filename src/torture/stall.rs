@@ -1,0 +1,30 @@
+//! Does this process run at all? A client that the machine itself kept from
+//! running has left the scenario's assumptions, and that must be known before
+//! anybody is blamed.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::actor::Voice;
+use super::clock::now_ns;
+use crate::history::Kind;
+
+/// Looks at the clock every few ms on a thread of its own, and says so when two
+/// looks are further apart than `bound`. The thread ends with the process.
+pub(super) fn watch(voice: Voice, bound: Duration) {
+    const LOOK: Duration = Duration::from_millis(5);
+    std::thread::spawn(move || {
+        let mut last = now_ns();
+        loop {
+            std::thread::sleep(LOOK);
+            let now = now_ns();
+            let gap = Duration::from_nanos(now - last).saturating_sub(LOOK);
+            last = now;
+            if gap > bound {
+                let gap_ms = gap.as_millis() as u64;
+                voice.say(Kind::Info, "stall", json!({ "gap_ms": gap_ms }), None);
+            }
+        }
+    });
+}
