@@ -12,4 +12,5 @@ mod server_disk;
 mod server_options;
 mod server_port;
 pub mod server_process;
+pub mod topology;
 pub mod worker;

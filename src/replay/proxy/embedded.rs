@@ -97,6 +97,7 @@ struct Shared {
 struct Registry {
     birth: Birth,
     live: BTreeMap<u64, mpsc::UnboundedSender<Order>>,
+    refuses: bool,
 }
 
 impl Shared {
@@ -132,6 +133,7 @@ impl EmbeddedProxy {
                 events,
             },
             live: BTreeMap::new(),
+            refuses: false,
         };
         let shared = Arc::new(Shared {
             upstream,
@@ -150,6 +152,12 @@ impl EmbeddedProxy {
     /// Where clients are to connect to.
     pub fn address(&self) -> SocketAddr {
         self.lease.address()
+    }
+
+    /// Takes in a client that connected to another address of this harness, as
+    /// if it had connected to this one. While connections are refused it is reset.
+    pub fn adopt(&self, client: TcpStream) {
+        take_in(&self.shared, client);
     }
 
     /// The connections that are alive, by number.
@@ -238,6 +246,7 @@ impl EmbeddedProxy {
     /// Refuses new connections (the client gets ECONNREFUSED), or accepts them
     /// again. Connections that exist go on.
     pub async fn refuse(&self, refuse: bool) -> Result<(), ProxyError> {
+        self.shared.registry().refuses = refuse;
         let (done, answer) = oneshot::channel();
         self.doors
             .send((refuse, done))
@@ -423,6 +432,12 @@ fn take_in(shared: &Arc<Shared>, client: TcpStream) {
     let (sender, orders) = mpsc::unbounded_channel();
     let birth = {
         let mut registry = shared.registry();
+        if registry.refuses {
+            // A reset is the nearest that is left to a refusal. On failure it
+            // becomes a FIN, which ends the connection as well.
+            let _ = client.set_zero_linger();
+            return;
+        }
         let birth = registry.birth.clone();
         registry.birth.id += 1;
         registry.live.insert(birth.id, sender);
