@@ -64,6 +64,8 @@ pub struct EmbeddedOptions {
     pub framing: Framing,
     /// Longer messages than this many bytes end the connection.
     pub frame_bytes_max: usize,
+    /// Decides the jitter.
+    pub seed: u64,
 }
 
 impl Default for EmbeddedOptions {
@@ -72,6 +74,7 @@ impl Default for EmbeddedOptions {
             mode: Mode::Pass,
             framing: Framing::Resp,
             frame_bytes_max: FRAME_BYTES_MAX,
+            seed: 1,
         }
     }
 }
@@ -130,6 +133,7 @@ impl EmbeddedProxy {
                 settings: settings(options.mode, Settings::default()),
                 raw: options.framing == Framing::Raw,
                 frame_bytes_max: options.frame_bytes_max,
+                seed: options.seed,
                 events,
             },
             live: BTreeMap::new(),
@@ -262,8 +266,22 @@ impl EmbeddedProxy {
 
     /// Delays one direction; zero ends it.
     pub async fn delay(&self, direction: Direction, delay: Duration) -> Result<(), ProxyError> {
-        self.change(|settings| settings.way(direction).delay = delay)
-            .await
+        self.jitter(direction, delay, Duration::ZERO).await
+    }
+
+    /// Delays one direction by `delay`, plus or minus up to `jitter`; zero of both
+    /// ends it. Nothing overtakes.
+    pub async fn jitter(
+        &self,
+        direction: Direction,
+        delay: Duration,
+        jitter: Duration,
+    ) -> Result<(), ProxyError> {
+        self.change(|settings| {
+            let way = settings.way(direction);
+            (way.delay, way.jitter) = (delay, jitter);
+        })
+        .await
     }
 
     /// Swallows one direction silently, or ends that. A connection that lost
@@ -307,11 +325,29 @@ impl EmbeddedProxy {
         match action {
             LinkAction::Hold(direction) => self.hold(direction, true).await,
             LinkAction::Release(direction) => self.hold(direction, false).await,
-            LinkAction::Delay { direction, ms } => {
-                self.delay(direction, Duration::from_millis(ms.into()))
+            LinkAction::Delay { direction, ms } => self.delay(direction, millis(ms)).await,
+            LinkAction::Jitter {
+                direction,
+                ms,
+                jitter_ms,
+            } => self.jitter(direction, millis(ms), millis(jitter_ms)).await,
+            LinkAction::Bandwidth {
+                direction,
+                kb_per_s,
+            } => {
+                self.change(|settings| settings.way(direction).kb_per_s = kb_per_s)
+                    .await
+            }
+            LinkAction::SlowClose { direction, ms } => {
+                self.change(|settings| settings.way(direction).slow_close = millis(ms))
+                    .await
+            }
+            LinkAction::DataLimit { direction, bytes } => {
+                self.change(|settings| settings.way(direction).limit = bytes)
                     .await
             }
             LinkAction::Blackhole(direction) => self.blackhole(direction, true).await,
+            LinkAction::Fill(direction) => self.blackhole(direction, false).await,
             LinkAction::Heal => {
                 self.change(|settings| {
                     settings.to_server = Default::default();
@@ -346,6 +382,10 @@ impl Drop for EmbeddedProxy {
         // Without a sender of orders a connection's task ends.
         self.shared.registry().live.clear();
     }
+}
+
+fn millis(ms: u32) -> Duration {
+    Duration::from_millis(ms.into())
 }
 
 type Answers = Vec<oneshot::Receiver<Result<(), ProxyError>>>;

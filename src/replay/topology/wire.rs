@@ -125,6 +125,7 @@ impl WireMaker {
                 None => Mode::Pass,
             },
             framing,
+            seed: self.options.seed,
             ..Default::default()
         };
         let events = watched.unwrap_or_else(|| unbounded_channel().0);
