@@ -4,6 +4,7 @@ pub mod binaries;
 pub mod client;
 pub mod clock;
 pub mod gate;
+pub mod nemesis;
 pub mod protocol;
 pub mod proxy;
 pub mod server;

@@ -142,21 +142,6 @@ impl Topology {
             .ok_or_else(|| TopologyError::NoPrimary(format!("nobody owns slot {slot}")))
     }
 
-    /// A replica that is in step with this primary.
-    pub async fn replica_of_owner(&self, owner: u16) -> Result<u16, TopologyError> {
-        let address = self.announced(Party::Node(owner))?.to_string();
-        let roles = self.roles().await;
-        let follows = |role: &Role| match role {
-            Role::Replica { of, link, .. } => *of == address && link == "connected",
-            Role::Primary { .. } => false,
-        };
-        roles
-            .into_iter()
-            .find(|(_, role)| follows(role))
-            .map(|(node, _)| node)
-            .ok_or_else(|| TopologyError::NoPrimary(format!("node-{owner} has no replica")))
-    }
-
     /// What is missing until the cluster works; `None` if nothing is.
     pub(super) async fn cluster_missing(&self, roles: &BTreeMap<u16, Role>) -> Option<String> {
         let nodes = self.kind().nodes();

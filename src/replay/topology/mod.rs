@@ -35,7 +35,7 @@ mod slot;
 mod start;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -81,6 +81,8 @@ pub struct Topology {
     links: BTreeMap<LinkName, Wire>,
     /// Where each client's virtual address leads.
     pointed: Vec<u16>,
+    /// Clients that stay where they point.
+    pinned: BTreeSet<u16>,
     /// Whom the harness made primary last.
     promoted: u16,
     options: TopologyOptions,
@@ -214,11 +216,14 @@ impl Topology {
         else {
             return Ok(());
         };
+        if old == node {
+            return Ok(());
+        }
         let name = LinkName::data(Party::Client(client), Party::Node(node));
         let new = self.links.get(&name).ok_or(TopologyError::NoLink(name))?;
         door.admit(Party::Guest, new.way());
         self.pointed[index] = node;
-        if cut && old != node {
+        if cut {
             let left = LinkName::data(Party::Client(client), Party::Node(old));
             self.link(left)?.apply(LinkAction::Cut(Cut::Rst)).await?;
         }
@@ -230,11 +235,23 @@ impl Topology {
         self.pointed.get(usize::from(client)).copied()
     }
 
-    /// Points every client at the primary of this moment; gives its number.
+    /// Lets a client stay where it points whoever is primary, as one that has not
+    /// heard of a failover, or lets it follow again.
+    pub fn pin_client(&mut self, client: u16, pinned: bool) {
+        match pinned {
+            true => self.pinned.insert(client),
+            false => self.pinned.remove(&client),
+        };
+    }
+
+    /// Points every client that is not pinned at the primary of this moment; gives
+    /// its number.
     pub async fn follow_primary(&mut self) -> Result<u16, TopologyError> {
         let primary = self.primary().await?;
         for client in 0..self.options.clients {
-            self.point_client(client, primary, true).await?;
+            if !self.pinned.contains(&client) {
+                self.point_client(client, primary, true).await?;
+            }
         }
         Ok(primary)
     }

@@ -50,6 +50,21 @@ impl Topology {
         Ok(())
     }
 
+    /// The replica of this primary that has most of its stream, if it has one
+    /// that is in step.
+    pub async fn best_replica_of(&self, primary: u16) -> Result<u16, TopologyError> {
+        let address = self.announced(Party::Node(primary))?.to_string();
+        let progress = |(node, role): (u16, Role)| match role {
+            Role::Replica { of, link, offset } if of == address && link == "connected" => {
+                Some((offset, std::cmp::Reverse(node)))
+            }
+            _ => None,
+        };
+        let best = self.roles().await.into_iter().filter_map(progress).max();
+        best.map(|(_, node)| node.0)
+            .ok_or_else(|| TopologyError::NoPrimary(format!("node-{primary} has no replica")))
+    }
+
     /// What is missing until all nodes follow `primary`; `None` if nothing is.
     pub(super) fn replicas_missing(
         &self,

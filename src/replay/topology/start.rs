@@ -6,7 +6,7 @@
 //! Sentinels, to whom a node that is not a replica yet would be a riddle. What can
 //! go at once goes at once. A door keeps comers waiting until it knows their link.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use tokio::task::JoinSet;
@@ -56,6 +56,7 @@ impl Topology {
             virtuals: Vec::new(),
             links: BTreeMap::new(),
             pointed: Vec::new(),
+            pinned: BTreeSet::new(),
             promoted: 0,
             options: options.clone(),
             maker: maker?,
