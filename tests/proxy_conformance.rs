@@ -53,6 +53,8 @@ async fn conforms(server: &Server, link: &dyn Link, cuts: &[Cut]) {
     apply(LinkAction::Release(Direction::ToServer)).await;
     assert_eq!(client.reply().await.unwrap(), ok());
 
+    trickles(link).await;
+
     // A delay delays, and ends.
     for direction in [Direction::ToServer, Direction::ToClient] {
         apply(LinkAction::Delay { direction, ms: 40 }).await;
@@ -63,6 +65,93 @@ async fn conforms(server: &Server, link: &dyn Link, cuts: &[Cut]) {
     }
 
     loses_and_ends(server, link, cuts).await;
+    ends_late_and_after_so_many_bytes(link, cuts[0]).await;
+}
+
+/// What makes bytes late without losing any.
+async fn trickles(link: &dyn Link) {
+    let apply = async |action| link.apply(action).await.unwrap();
+    let mut client = Client::connect(link.address()).await.unwrap();
+    for direction in [Direction::ToServer, Direction::ToClient] {
+        // Jitter never makes a message earlier than the delay less the jitter.
+        let jitter = |ms, jitter_ms| LinkAction::Jitter {
+            direction,
+            ms,
+            jitter_ms,
+        };
+        apply(jitter(30, 10)).await;
+        for _ in 0..3 {
+            let start = std::time::Instant::now();
+            assert!(client.ask("PING").await.is_ok());
+            assert!(start.elapsed() >= Duration::from_millis(20));
+        }
+        apply(jitter(0, 0)).await;
+
+        // 10 kB take a tenth of a second at 100 kB/s; toxiproxy lets the first
+        // bytes go before it reckons.
+        let bandwidth = |kb_per_s| LinkAction::Bandwidth {
+            direction,
+            kb_per_s,
+        };
+        apply(bandwidth(100)).await;
+        let start = std::time::Instant::now();
+        assert!(
+            client
+                .ask(&format!("ECHO {}", "x".repeat(10_000)))
+                .await
+                .is_ok()
+        );
+        assert!(start.elapsed() >= Duration::from_millis(80));
+        apply(bandwidth(0)).await;
+    }
+}
+
+/// How connections end by themselves.
+async fn ends_late_and_after_so_many_bytes(link: &dyn Link, cut: Cut) {
+    let apply = async |action| link.apply(action).await.unwrap();
+    let connect = async || Client::connect(link.address()).await.unwrap();
+
+    // The server's end of a connection arrives late, what it said before does not.
+    let slow = |ms| LinkAction::SlowClose {
+        direction: Direction::ToClient,
+        ms,
+    };
+    apply(slow(60)).await;
+    let mut client = connect().await;
+    let start = std::time::Instant::now();
+    assert_eq!(client.ask("QUIT").await.unwrap(), ok());
+    assert!(client.reply().await.is_err());
+    assert!(start.elapsed() >= Duration::from_millis(60));
+    apply(slow(0)).await;
+
+    // A limit counts from now, also on a connection that exists; a connection
+    // ends at the limit, whichever way the bytes went.
+    for (direction, bytes) in [(Direction::ToClient, 7), (Direction::ToServer, 20)] {
+        let limit = |bytes| LinkAction::DataLimit { direction, bytes };
+        let mut client = connect().await;
+        assert!(client.ask("PING").await.is_ok());
+        apply(limit(Some(bytes))).await;
+        // A PING is 14 bytes, its reply 7.
+        assert!(client.ask("PING").await.is_ok());
+        let next = client.ask("PING").await;
+        assert!(next.is_err(), "{direction:?}: {next:?}");
+        apply(limit(None)).await;
+        assert!(connect().await.ask("PING").await.is_ok());
+    }
+
+    // A black hole can be ended alone.
+    apply(LinkAction::Hold(Direction::ToServer)).await;
+    apply(LinkAction::Blackhole(Direction::ToClient)).await;
+    apply(LinkAction::Fill(Direction::ToClient)).await;
+    apply(LinkAction::Release(Direction::ToServer)).await;
+    assert!(connect().await.ask("PING").await.is_ok());
+
+    // A cut does not open a link that is down, and healing does.
+    apply(LinkAction::Down).await;
+    apply(LinkAction::Cut(cut)).await;
+    assert!(Client::connect(link.address()).await.is_err());
+    apply(LinkAction::Heal).await;
+    assert!(connect().await.ask("PING").await.is_ok());
 }
 
 /// The rest of it: what connections do not survive.

@@ -149,6 +149,14 @@ impl ServerClock {
         self.rate(1.0);
     }
 
+    /// Sets the clock right: it shows true time and runs at true speed.
+    pub fn correct(&self) {
+        self.change(|line, _| {
+            line.shown_ns = clock_ns(libc::CLOCK_REALTIME);
+            line.rate_millionths = TRUE_RATE;
+        });
+    }
+
     fn with<T>(&self, read: impl FnOnce(&Line, i64) -> T) -> T {
         let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         read(&line, clock_ns(libc::CLOCK_MONOTONIC))

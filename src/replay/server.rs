@@ -37,7 +37,12 @@ pub struct Server {
     clock: Option<ServerClock>,
     directory: TempDir,
     lease: PortLease,
+    /// The port of the cluster bus.
+    bus: Option<PortLease>,
 }
+
+/// Its name in the server's directory.
+const CONFIG_FILE: &str = "server.conf";
 
 /// How often another port is tried if a foreign program listens on ours.
 const PORT_TRIES: usize = 5;
@@ -74,6 +79,14 @@ impl Server {
             .tempdir()
             .map_err(system("make a temporary directory"))?;
         let lease = PortLease::take().map_err(system("lease a loopback port"))?;
+        let bus = match options.cluster {
+            true => Some(PortLease::take().map_err(system("lease a port for its bus"))?),
+            false => None,
+        };
+        if let Some(text) = &options.config {
+            std::fs::write(directory.path().join(CONFIG_FILE), text)
+                .map_err(system("write its configuration file"))?;
+        }
         let clock = match &options.clock {
             None => None,
             Some(own) => {
@@ -90,6 +103,7 @@ impl Server {
             clock,
             directory,
             lease,
+            bus,
         })
     }
 
@@ -114,6 +128,14 @@ impl Server {
             .append(true)
             .open(self.log_path())?;
         let mut command = Command::new(&self.options.binary.path);
+        if self.options.config.is_some() {
+            // The server takes a first argument without dashes for the file.
+            command.arg(self.directory.path().join(CONFIG_FILE));
+        }
+        if let Some(bus) = &self.bus {
+            let port = bus.address().port().to_string();
+            command.args(["--cluster-enabled", "yes", "--cluster-port", &port]);
+        }
         command
             .args(["--port", &self.address().port().to_string()])
             .args(["--bind", "127.0.0.1", "--daemonize", "no", "--save", ""])
@@ -179,6 +201,11 @@ impl Server {
     /// Where the server listens.
     pub fn address(&self) -> SocketAddr {
         self.lease.address()
+    }
+
+    /// Where its cluster bus listens, if it has one.
+    pub fn bus_address(&self) -> Option<SocketAddr> {
+        self.bus.as_ref().map(PortLease::address)
     }
 
     /// The process id; `None` while the server is killed.

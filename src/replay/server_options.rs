@@ -60,6 +60,12 @@ pub struct ServerOptions {
     pub clock: Option<OwnClock>,
     /// More arguments, after lockproof's own, so they win.
     pub args: Vec<String>,
+    /// The text of a configuration file, which the server may rewrite (Sentinel
+    /// must be able to). Arguments win over it. `None` gives it none.
+    pub config: Option<String>,
+    /// Runs it as a member of a Redis Cluster, with a second leased port for the
+    /// cluster bus.
+    pub cluster: bool,
     /// How long the server may take until it answers PING.
     pub start_patience: Duration,
     /// How long it may take to answer one of the harness's own commands.
@@ -74,6 +80,8 @@ impl ServerOptions {
             persistence: Persistence::None,
             clock: None,
             args: Vec::new(),
+            config: None,
+            cluster: false,
             start_patience: Duration::from_secs(10),
             command_patience: Duration::from_secs(5),
         }

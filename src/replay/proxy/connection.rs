@@ -12,6 +12,8 @@
 use std::io;
 use std::time::Duration;
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -29,7 +31,22 @@ use super::{Cut, Direction, ProxyError};
 pub(super) struct Way {
     pub hold: bool,
     pub delay: Duration,
+    /// Plus or minus up to this.
+    pub jitter: Duration,
     pub blackhole: bool,
+    /// 0 is no limit.
+    pub kb_per_s: u32,
+    /// How late the sender's end of the connection arrives.
+    pub slow_close: Duration,
+    /// After so many bytes the connection ends.
+    pub limit: Option<u64>,
+}
+
+impl Way {
+    /// Nothing waits for a time.
+    fn is_prompt(&self) -> bool {
+        self.delay.is_zero() && self.jitter.is_zero() && self.kb_per_s == 0
+    }
 }
 
 /// How a link behaves.
@@ -71,6 +88,7 @@ pub(super) struct Birth {
     pub settings: Settings,
     pub raw: bool,
     pub frame_bytes_max: usize,
+    pub seed: u64,
     pub events: mpsc::UnboundedSender<ProxyEvent>,
 }
 
@@ -96,6 +114,9 @@ pub(super) struct Connection {
     to_server: Stream,
     to_client: Stream,
     tracker: Tracker,
+    jitter: ChaCha8Rng,
+    /// A limit of data is reached: what was written goes out, then both ends close.
+    spent: bool,
     orders: mpsc::UnboundedReceiver<Order>,
 }
 
@@ -107,6 +128,7 @@ impl Connection {
         orders: mpsc::UnboundedReceiver<Order>,
     ) -> Connection {
         let max = birth.frame_bytes_max;
+        let jitter = ChaCha8Rng::seed_from_u64(birth.seed.wrapping_add(birth.id));
         Connection {
             birth,
             client: Some(client),
@@ -115,6 +137,8 @@ impl Connection {
             to_server: Stream::new(max),
             to_client: Stream::new(max),
             tracker: Tracker::default(),
+            jitter,
+            spent: false,
             orders,
         }
     }
@@ -153,7 +177,9 @@ impl Connection {
 
     async fn wait(&mut self) -> Ready {
         let (up, down) = (&self.to_server, &self.to_client);
-        let due = up.due.into_iter().chain(down.due).min();
+        let ends = [Direction::ToServer, Direction::ToClient].map(|way| self.end_due(way));
+        let dues = [up.due, down.due].into_iter().chain(ends);
+        let due = dues.flatten().min();
         let client = self.client.as_ref();
         // A branch whose condition is false is not polled, but its expression
         // is built: these futures cope with a missing socket or time.
@@ -196,6 +222,7 @@ impl Connection {
             // A reset says the same as an end of file, and that writing is in vain.
             ended => {
                 stream.open = false;
+                stream.ended_at = Some(Instant::now());
                 match direction {
                     Direction::ToServer => {
                         if ended.is_err() {
@@ -259,14 +286,50 @@ impl Connection {
         if broken && stream.lane.is_empty() {
             return Ok(());
         }
-        if way.hold || !way.delay.is_zero() || !stream.lane.is_empty() {
-            let due = (!way.delay.is_zero()).then(|| Instant::now() + way.delay);
+        if way.hold || !way.is_prompt() || !stream.lane.is_empty() {
+            let due = self.due(direction, way, frame.len());
+            let stream = self.stream(direction);
             let waiting = stream.lane.push(key, frame.to_vec(), due);
             waiting.reported = report;
         } else {
             self.pass(direction, key, frame, None);
         }
         Ok(())
+    }
+
+    /// When a frame that arrives now may go by itself.
+    fn due(&mut self, direction: Direction, way: Way, length: usize) -> Option<Instant> {
+        if way.is_prompt() {
+            return None;
+        }
+        let now = Instant::now();
+        let jitter_us = u64::try_from(way.jitter.as_micros()).unwrap_or(u64::MAX / 4);
+        let drawn_us = match jitter_us {
+            0 => 0,
+            most => self.jitter.random_range(0..=most * 2),
+        };
+        let late = (way.delay + Duration::from_micros(drawn_us)).saturating_sub(way.jitter);
+        let mut free = now;
+        if way.kb_per_s > 0 {
+            let ns = length as u64 * 1_000_000 / u64::from(way.kb_per_s);
+            let stream = self.stream(direction);
+            free = stream.busy_until.map_or(now, |busy| busy.max(now)) + Duration::from_nanos(ns);
+            stream.busy_until = Some(free);
+        }
+        Some(free + late)
+    }
+
+    /// How much of a frame a limit of data lets through.
+    fn within_limit(&mut self, direction: Direction, length: usize) -> usize {
+        let Some(limit) = self.birth.settings.way(direction).limit else {
+            return length;
+        };
+        let stream = self.stream(direction);
+        let left = usize::try_from(limit.saturating_sub(stream.counted)).unwrap_or(usize::MAX);
+        let taken = length.min(left);
+        stream.counted += taken as u64;
+        self.spent |= taken == left;
+        taken
     }
 
     fn pass(
@@ -276,6 +339,21 @@ impl Connection {
         frame: &[u8],
         answer: Option<Answer<Delivery>>,
     ) {
+        if self.spent {
+            // The connection is about to end; the rest is lost.
+            if let Some(answer) = answer {
+                let _ = answer.send(Ok(Delivery::Gone));
+            }
+            return;
+        }
+        let allowed = self.within_limit(direction, frame.len());
+        if allowed < frame.len() {
+            self.stream(direction).out.push(&frame[..allowed]);
+            if let Some(answer) = answer {
+                let _ = answer.send(Ok(Delivery::Gone));
+            }
+            return;
+        }
         let out = &mut self.stream(direction).out;
         if out.gone {
             if let Some(answer) = answer {
@@ -313,29 +391,68 @@ impl Connection {
     /// Hands on that a side closed, once what came before it has gone.
     async fn settle(&mut self) {
         let hold = self.birth.settings.to_server.hold || self.birth.settings.to_client.hold;
+        if self.spent && self.to_server.out.is_empty() && self.to_client.out.is_empty() {
+            self.end().await;
+            return;
+        }
+        let late = |due: Option<Instant>| due.is_some_and(|due| due > Instant::now());
+        let server_late = late(self.end_due(Direction::ToServer));
+        let client_late = late(self.end_due(Direction::ToClient));
         // Under a gate the server learns of the client's end only when it has
         // answered all that it was given: the reply is compared with the model.
         let answered = !hold || self.tracker.is_quiet();
-        if !self.to_server.open && self.to_server.is_drained() && answered && !self.server_shut {
+        let told = self.server_shut || server_late;
+        if !self.to_server.open && self.to_server.is_drained() && answered && !told {
             self.server_shut = true;
             // An error means that the server has closed already.
             let _ = self.server.shutdown().await;
         }
-        if !self.to_client.open && self.to_client.is_drained() && !hold {
+        let ended = !self.to_client.open && self.to_client.is_drained();
+        if ended && !hold && !client_late {
             self.close_client(Cut::Fin).await;
         }
+    }
+
+    /// When the sender's end of the connection is to arrive, if that is to be late
+    /// and nothing else stands before it: a time that has passed is acted on, so
+    /// the task does not spin on it.
+    fn end_due(&self, direction: Direction) -> Option<Instant> {
+        let settings = &self.birth.settings;
+        let held = settings.to_server.hold || settings.to_client.hold;
+        let (stream, late, told) = match direction {
+            Direction::ToServer => (&self.to_server, settings.to_server, self.server_shut),
+            Direction::ToClient => (&self.to_client, settings.to_client, self.client.is_none()),
+        };
+        if told || held || late.slow_close.is_zero() || !stream.is_drained() {
+            return None;
+        }
+        stream.ended_at.map(|at| at + late.slow_close)
+    }
+
+    /// Ends the connection on both sides.
+    async fn end(&mut self) {
+        self.close_client(Cut::Fin).await;
+        for stream in [&mut self.to_server, &mut self.to_client] {
+            stream.lane.lose_all();
+            stream.out.close();
+            stream.open = false;
+        }
+        let _ = self.server.shutdown().await;
+        self.server_shut = true;
     }
 
     fn is_over(&self) -> bool {
         let client_gone = self.client.is_none() || !self.to_server.open;
         let idle = self.to_server.is_drained() && self.to_client.is_drained();
-        client_gone && !self.to_client.open && idle
+        let late = |way| self.end_due(way).is_some_and(|due| due > Instant::now());
+        let told = !late(Direction::ToServer) && !late(Direction::ToClient);
+        client_gone && !self.to_client.open && idle && told
     }
 
     async fn obey(&mut self, order: Order) -> Result<(), FrameError> {
         match order {
             Order::Set(settings, done) => {
-                self.birth.settings = settings;
+                self.set(settings);
                 self.report_waiting()?;
                 self.advance();
                 let _ = done.send(Ok(()));
@@ -360,6 +477,24 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    fn set(&mut self, mut settings: Settings) {
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let (old, new) = (
+                *self.birth.settings.way(direction),
+                *settings.way(direction),
+            );
+            let stream = self.stream(direction);
+            if old.limit != new.limit {
+                stream.counted = 0;
+            }
+            if new.is_prompt() {
+                stream.lane.hurry();
+                stream.busy_until = None;
+            }
+        }
+        self.birth.settings = settings;
     }
 
     fn refused(&self, key: Key, refusal: Refusal) -> ProxyError {

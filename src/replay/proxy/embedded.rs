@@ -64,6 +64,8 @@ pub struct EmbeddedOptions {
     pub framing: Framing,
     /// Longer messages than this many bytes end the connection.
     pub frame_bytes_max: usize,
+    /// Decides the jitter.
+    pub seed: u64,
 }
 
 impl Default for EmbeddedOptions {
@@ -72,6 +74,7 @@ impl Default for EmbeddedOptions {
             mode: Mode::Pass,
             framing: Framing::Resp,
             frame_bytes_max: FRAME_BYTES_MAX,
+            seed: 1,
         }
     }
 }
@@ -97,6 +100,7 @@ struct Shared {
 struct Registry {
     birth: Birth,
     live: BTreeMap<u64, mpsc::UnboundedSender<Order>>,
+    refuses: bool,
 }
 
 impl Shared {
@@ -129,9 +133,11 @@ impl EmbeddedProxy {
                 settings: settings(options.mode, Settings::default()),
                 raw: options.framing == Framing::Raw,
                 frame_bytes_max: options.frame_bytes_max,
+                seed: options.seed,
                 events,
             },
             live: BTreeMap::new(),
+            refuses: false,
         };
         let shared = Arc::new(Shared {
             upstream,
@@ -150,6 +156,12 @@ impl EmbeddedProxy {
     /// Where clients are to connect to.
     pub fn address(&self) -> SocketAddr {
         self.lease.address()
+    }
+
+    /// Takes in a client that connected to another address of this harness, as
+    /// if it had connected to this one. While connections are refused it is reset.
+    pub fn adopt(&self, client: TcpStream) {
+        take_in(&self.shared, client);
     }
 
     /// The connections that are alive, by number.
@@ -238,6 +250,7 @@ impl EmbeddedProxy {
     /// Refuses new connections (the client gets ECONNREFUSED), or accepts them
     /// again. Connections that exist go on.
     pub async fn refuse(&self, refuse: bool) -> Result<(), ProxyError> {
+        self.shared.registry().refuses = refuse;
         let (done, answer) = oneshot::channel();
         self.doors
             .send((refuse, done))
@@ -253,8 +266,22 @@ impl EmbeddedProxy {
 
     /// Delays one direction; zero ends it.
     pub async fn delay(&self, direction: Direction, delay: Duration) -> Result<(), ProxyError> {
-        self.change(|settings| settings.way(direction).delay = delay)
-            .await
+        self.jitter(direction, delay, Duration::ZERO).await
+    }
+
+    /// Delays one direction by `delay`, plus or minus up to `jitter`; zero of both
+    /// ends it. Nothing overtakes.
+    pub async fn jitter(
+        &self,
+        direction: Direction,
+        delay: Duration,
+        jitter: Duration,
+    ) -> Result<(), ProxyError> {
+        self.change(|settings| {
+            let way = settings.way(direction);
+            (way.delay, way.jitter) = (delay, jitter);
+        })
+        .await
     }
 
     /// Swallows one direction silently, or ends that. A connection that lost
@@ -298,11 +325,29 @@ impl EmbeddedProxy {
         match action {
             LinkAction::Hold(direction) => self.hold(direction, true).await,
             LinkAction::Release(direction) => self.hold(direction, false).await,
-            LinkAction::Delay { direction, ms } => {
-                self.delay(direction, Duration::from_millis(ms.into()))
+            LinkAction::Delay { direction, ms } => self.delay(direction, millis(ms)).await,
+            LinkAction::Jitter {
+                direction,
+                ms,
+                jitter_ms,
+            } => self.jitter(direction, millis(ms), millis(jitter_ms)).await,
+            LinkAction::Bandwidth {
+                direction,
+                kb_per_s,
+            } => {
+                self.change(|settings| settings.way(direction).kb_per_s = kb_per_s)
+                    .await
+            }
+            LinkAction::SlowClose { direction, ms } => {
+                self.change(|settings| settings.way(direction).slow_close = millis(ms))
+                    .await
+            }
+            LinkAction::DataLimit { direction, bytes } => {
+                self.change(|settings| settings.way(direction).limit = bytes)
                     .await
             }
             LinkAction::Blackhole(direction) => self.blackhole(direction, true).await,
+            LinkAction::Fill(direction) => self.blackhole(direction, false).await,
             LinkAction::Heal => {
                 self.change(|settings| {
                     settings.to_server = Default::default();
@@ -337,6 +382,10 @@ impl Drop for EmbeddedProxy {
         // Without a sender of orders a connection's task ends.
         self.shared.registry().live.clear();
     }
+}
+
+fn millis(ms: u32) -> Duration {
+    Duration::from_millis(ms.into())
 }
 
 type Answers = Vec<oneshot::Receiver<Result<(), ProxyError>>>;
@@ -423,6 +472,12 @@ fn take_in(shared: &Arc<Shared>, client: TcpStream) {
     let (sender, orders) = mpsc::unbounded_channel();
     let birth = {
         let mut registry = shared.registry();
+        if registry.refuses {
+            // A reset is the nearest that is left to a refusal. On failure it
+            // becomes a FIN, which ends the connection as well.
+            let _ = client.set_zero_linger();
+            return;
+        }
         let birth = registry.birth.clone();
         registry.birth.id += 1;
         registry.live.insert(birth.id, sender);

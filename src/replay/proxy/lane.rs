@@ -103,6 +103,13 @@ impl Lane {
         self.broken_from.get_or_insert(self.arrivals + 1);
     }
 
+    /// Nothing waits for a time any more.
+    pub fn hurry(&mut self) {
+        for waiting in &mut self.queue {
+            waiting.due = None;
+        }
+    }
+
     /// What waits and was not reported yet.
     pub fn unreported(&mut self) -> impl Iterator<Item = &mut Waiting> {
         self.queue.iter_mut().filter(|waiting| !waiting.reported)

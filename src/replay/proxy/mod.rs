@@ -54,17 +54,52 @@ pub enum LinkAction {
     Hold(Direction),
     /// What waits goes on, at once and in order; the direction is free again.
     Release(Direction),
-    /// From now on bytes of this direction arrive this many ms late; 0 ends it.
+    /// From now on bytes of this direction arrive this many ms late; 0 ends it,
+    /// and what waits goes on.
     Delay {
         /// Which way.
         direction: Direction,
         /// By how much, in ms.
         ms: u32,
     },
+    /// As a delay, and in its place, by a random amount; both 0 end it.
+    Jitter {
+        /// Which way.
+        direction: Direction,
+        /// By how much in the middle, in ms.
+        ms: u32,
+        /// Plus or minus up to this, in ms.
+        jitter_ms: u32,
+    },
+    /// From now on bytes of this direction trickle; 0 ends it.
+    Bandwidth {
+        /// Which way.
+        direction: Direction,
+        /// How many kB (1,000 bytes) pass in a second.
+        kb_per_s: u32,
+    },
+    /// From now on the end of a connection, if the sender of this direction ends
+    /// it, arrives late; 0 ends it.
+    SlowClose {
+        /// Which way.
+        direction: Direction,
+        /// By how much, in ms.
+        ms: u32,
+    },
+    /// From now on each connection ends when it has carried so many bytes this
+    /// way; `None` ends it. Connections that ended do not come back.
+    DataLimit {
+        /// Which way.
+        direction: Direction,
+        /// How many, counted from now.
+        bytes: Option<u64>,
+    },
     /// A partition: from now on bytes of this direction vanish, and nobody is
     /// told. A connection that lost bytes stays broken for ever, as TCP demands.
     Blackhole(Direction),
-    /// Ends every hold, delay and black hole, and accepts connections again.
+    /// Ends a black hole. Connections that lost bytes do not come back.
+    Fill(Direction),
+    /// Ends everything that lasts, and accepts connections again.
     /// Connections that lost bytes do not come back.
     Heal,
     /// Ends the connections that exist. What waited in them is lost.

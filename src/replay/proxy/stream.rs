@@ -99,6 +99,12 @@ pub(super) struct Stream {
     pub out: Outbox,
     /// When the front of the lane may go by itself.
     pub due: Option<Instant>,
+    /// Until when a limited bandwidth is taken.
+    pub busy_until: Option<Instant>,
+    /// When the sender ended the connection.
+    pub ended_at: Option<Instant>,
+    /// Bytes passed on since a limit of data is in force.
+    pub counted: u64,
 }
 
 impl Stream {
@@ -110,6 +116,9 @@ impl Stream {
             lane: Lane::default(),
             out: Outbox::default(),
             due: None,
+            busy_until: None,
+            ended_at: None,
+            counted: 0,
         }
     }
 

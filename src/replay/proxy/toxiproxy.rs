@@ -160,6 +160,7 @@ impl Toxiproxy {
             lease,
             ending,
             toxics: Mutex::default(),
+            down: Mutex::default(),
         };
         if ending == Cut::Rst {
             // With a toxicity of 0 it only arms connections and strikes none.
@@ -205,6 +206,8 @@ pub struct ToxiproxyLink {
     /// The toxics that are in force, by name: an action may come twice, but the
     /// API takes no toxic twice.
     toxics: Mutex<BTreeSet<String>>,
+    /// It refuses connections.
+    down: Mutex<bool>,
 }
 
 impl ToxiproxyLink {
@@ -268,36 +271,78 @@ impl ToxiproxyLink {
             return Err(ToxiproxyError::Ending(self.ending));
         }
         self.server.api.enable(&self.name, false).await?;
-        Ok(self.server.api.enable(&self.name, true).await?)
+        match *self.down.lock().await {
+            true => Ok(()),
+            false => Ok(self.server.api.enable(&self.name, true).await?),
+        }
+    }
+
+    async fn put_down(&self, down: bool) -> Result<(), ToxiproxyError> {
+        let mut state = self.down.lock().await;
+        self.server.api.enable(&self.name, !down).await?;
+        *state = down;
+        Ok(())
+    }
+
+    /// Puts a toxic in force, or ends it.
+    async fn set(
+        &self,
+        kind: &str,
+        direction: Direction,
+        toxic: Option<Toxic>,
+    ) -> Result<(), ToxiproxyError> {
+        match toxic {
+            Some(toxic) => self.add_named(kind, direction, toxic).await,
+            None => self.remove(&toxic_name(kind, direction)).await,
+        }
     }
 
     async fn apply_action(&self, action: LinkAction) -> Result<(), ToxiproxyError> {
-        let latency = |ms| Toxic::Latency {
-            latency: ms,
-            jitter: 0,
-        };
+        let latency = |latency, jitter| Toxic::Latency { latency, jitter };
         match action {
             LinkAction::Hold(direction) => {
-                self.add_named("hold", direction, latency(HOLD_MS)).await
+                self.add_named("hold", direction, latency(HOLD_MS, 0)).await
             }
-            LinkAction::Release(direction) => self.remove(&toxic_name("hold", direction)).await,
-            LinkAction::Delay { direction, ms: 0 } => {
-                self.remove(&toxic_name("delay", direction)).await
-            }
+            LinkAction::Release(direction) => self.set("hold", direction, None).await,
             LinkAction::Delay { direction, ms } => {
-                self.add_named("delay", direction, latency(ms)).await
+                let toxic = (ms > 0).then(|| latency(ms, 0));
+                self.set("delay", direction, toxic).await
+            }
+            LinkAction::Jitter {
+                direction,
+                ms,
+                jitter_ms,
+            } => {
+                let toxic = (ms > 0 || jitter_ms > 0).then(|| latency(ms, jitter_ms));
+                self.set("delay", direction, toxic).await
+            }
+            LinkAction::Bandwidth {
+                direction,
+                kb_per_s,
+            } => {
+                let toxic = (kb_per_s > 0).then_some(Toxic::Bandwidth { rate: kb_per_s });
+                self.set("bandwidth", direction, toxic).await
+            }
+            LinkAction::SlowClose { direction, ms } => {
+                let toxic = (ms > 0).then_some(Toxic::SlowClose { delay: ms });
+                self.set("slow-close", direction, toxic).await
+            }
+            LinkAction::DataLimit { direction, bytes } => {
+                let toxic = bytes.map(|bytes| Toxic::LimitData { bytes });
+                self.set("limit", direction, toxic).await
             }
             LinkAction::Blackhole(direction) => {
                 let hole = Toxic::Timeout { timeout: 0 };
                 self.add_named("hole", direction, hole).await
             }
+            LinkAction::Fill(direction) => self.set("hole", direction, None).await,
             LinkAction::Heal => {
                 self.clear().await?;
-                Ok(self.server.api.enable(&self.name, true).await?)
+                self.put_down(false).await
             }
             LinkAction::Cut(how) => self.cut(how).await,
-            LinkAction::Down => Ok(self.server.api.enable(&self.name, false).await?),
-            LinkAction::Up => Ok(self.server.api.enable(&self.name, true).await?),
+            LinkAction::Down => self.put_down(true).await,
+            LinkAction::Up => self.put_down(false).await,
         }
     }
 }

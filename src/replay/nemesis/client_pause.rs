@@ -1,0 +1,80 @@
+//! A client process stands still (SIGSTOP): a long collection of garbage.
+
+use serde_json::{Value, json};
+
+use super::target::{Target, resolve_clients};
+use super::{Fault, Field, NemesisError, Struck};
+
+/// Clients stand still.
+#[derive(Clone, Debug)]
+pub struct ClientPause {
+    clients: Vec<Target>,
+    struck: Vec<u16>,
+}
+
+impl ClientPause {
+    /// These clients.
+    pub fn new(clients: &[Target]) -> ClientPause {
+        ClientPause {
+            clients: clients.to_vec(),
+            struck: Vec::new(),
+        }
+    }
+}
+
+impl Fault for ClientPause {
+    fn name(&self) -> &'static str {
+        "client-pause"
+    }
+
+    fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            for client in resolve_clients(&self.clients, field.topology).await? {
+                // Listed first: a pause that fails half way is healed too.
+                self.struck.push(client);
+                let paused = field.clients.pause(client);
+                paused.map_err(failed("pause", client))?;
+            }
+            Ok(json!({ "clients": self.struck }))
+        })
+    }
+
+    fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            undo("resume", &mut self.struck, |client| {
+                field.clients.resume(client)
+            })
+        })
+    }
+}
+
+pub(super) fn failed(
+    what: &'static str,
+    client: u16,
+) -> impl FnOnce(std::io::Error) -> NemesisError {
+    move |source| NemesisError::Client {
+        what,
+        client,
+        source,
+    }
+}
+
+/// Undoes what was done to each of these clients, also after an error; those that
+/// failed stay in the list. Gives the first error.
+pub(super) fn undo(
+    what: &'static str,
+    struck: &mut Vec<u16>,
+    mut undo: impl FnMut(u16) -> std::io::Result<()>,
+) -> Result<Value, NemesisError> {
+    let mut first = Ok(json!({}));
+    struck.retain(|client| match undo(*client) {
+        Ok(()) => false,
+        Err(error) => {
+            if first.is_ok() {
+                first = Err(failed(what, *client)(error));
+            }
+            true
+        }
+    });
+    first
+}

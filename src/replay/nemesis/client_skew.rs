@@ -1,0 +1,51 @@
+//! The wall clock of a client is off.
+
+use serde_json::json;
+
+use super::client_pause::{failed, undo};
+use super::target::{Target, resolve_clients};
+use super::{Fault, Field, Struck};
+
+/// Clients' clocks are off.
+#[derive(Clone, Debug)]
+pub struct ClientSkew {
+    clients: Vec<Target>,
+    ms: i64,
+    struck: Vec<u16>,
+}
+
+impl ClientSkew {
+    /// The clocks of these clients are off by so many ms.
+    pub fn new(clients: &[Target], ms: i64) -> ClientSkew {
+        ClientSkew {
+            clients: clients.to_vec(),
+            ms,
+            struck: Vec::new(),
+        }
+    }
+}
+
+impl Fault for ClientSkew {
+    fn name(&self) -> &'static str {
+        "client-skew"
+    }
+
+    fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            for client in resolve_clients(&self.clients, field.topology).await? {
+                self.struck.push(client);
+                let skewed = field.clients.skew(client, self.ms);
+                skewed.map_err(failed("skew the clock of", client))?;
+            }
+            Ok(json!({ "clients": self.struck, "ms": self.ms }))
+        })
+    }
+
+    fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            undo("set right the clock of", &mut self.struck, |client| {
+                field.clients.skew(client, 0)
+            })
+        })
+    }
+}

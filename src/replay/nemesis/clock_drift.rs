@@ -1,0 +1,60 @@
+//! The wall clock of a server runs too fast or too slow.
+
+use serde_json::json;
+
+use super::super::clock::ServerClock;
+use super::super::topology::Party;
+use super::clock_jump::set_clocks;
+use super::target::{Target, names, resolve};
+use super::{Fault, Field, Struck};
+
+/// Clocks run at a wrong rate.
+#[derive(Clone, Debug)]
+pub struct ClockDrift {
+    servers: Vec<Target>,
+    rate_millionths: u32,
+    struck: Vec<Party>,
+}
+
+impl ClockDrift {
+    /// The clocks of these servers run at so many millionths of true speed.
+    pub fn new(servers: &[Target], rate_millionths: u32) -> ClockDrift {
+        ClockDrift {
+            servers: servers.to_vec(),
+            rate_millionths,
+            struck: Vec::new(),
+        }
+    }
+}
+
+impl Fault for ClockDrift {
+    fn name(&self) -> &'static str {
+        "clock-drift"
+    }
+
+    fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            self.struck = resolve(&self.servers, field.topology).await?;
+            let rate = f64::from(self.rate_millionths) / 1e6;
+            set_clocks("clock-drift", &self.struck, field.topology, |clock| {
+                clock.rate(rate)
+            })
+            .await?;
+            Ok(json!({ "servers": names(&self.struck), "rate": rate }))
+        })
+    }
+
+    fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            set_clocks(
+                "clock-drift",
+                &self.struck,
+                field.topology,
+                ServerClock::correct,
+            )
+            .await?;
+            self.struck.clear();
+            Ok(json!({}))
+        })
+    }
+}

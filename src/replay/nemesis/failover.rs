@@ -1,0 +1,265 @@
+//! Another node becomes primary.
+//!
+//! What happens to the old primary decides what is lost. It may be dead, stand
+//! still, be cut off from everybody, or go on taking writes from clients that have
+//! not heard of the news. Who promotes depends on the topology: the harness
+//! (`REPLICAOF NO ONE`), Sentinel or the cluster, each by itself or by command.
+//!
+//! With a lag, replication is stopped for a while before the old primary falls:
+//! what it acknowledged in that time is what the failover loses.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::super::topology::{Party, SENTINEL_GROUP, Topology, TopologyError, TopologyKind};
+use super::partition::{Bytes, Partition};
+use super::target::{Target, resolve_clients};
+use super::{Fault, Field, NemesisError, Struck};
+
+/// What becomes of the old primary, or who asks for the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// It is killed (SIGKILL).
+    Dead,
+    /// It stands still (SIGSTOP) until healed.
+    Frozen,
+    /// It is cut off from all nodes and Sentinels, and from the clients that move.
+    CutOff,
+    /// It goes on as a primary beside the new one. Under Sentinel it is frozen
+    /// until another is primary; a cluster does not allow it.
+    Writable,
+    /// In good order: by Sentinel's or the cluster's own command.
+    Command,
+    /// The cluster's command that does not ask the old primary.
+    Force,
+}
+
+/// How long anybody may take to promote a replica.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A change of the primary.
+#[derive(Clone, Debug)]
+pub struct Failover {
+    how: How,
+    lag_ms: u32,
+    stay: Vec<Target>,
+    old: Option<u16>,
+    stayed: Vec<u16>,
+    partitions: Vec<Partition>,
+}
+
+impl Failover {
+    /// A failover. Replication stops `lag_ms` before it; the clients in `stay` go
+    /// on with the old primary until it is healed.
+    pub fn new(how: How, lag_ms: u32, stay: &[Target]) -> Failover {
+        Failover {
+            how,
+            lag_ms,
+            stay: stay.to_vec(),
+            old: None,
+            stayed: Vec::new(),
+            partitions: Vec::new(),
+        }
+    }
+
+    async fn strike(&mut self, field: &mut Field<'_>) -> Result<Value, NemesisError> {
+        self.check(field.topology.kind())?;
+        let old = field.topology.primary().await?;
+        let heir = field.topology.best_replica_of(old).await?;
+        self.old = Some(old);
+        for client in resolve_clients(&self.stay, field.topology).await? {
+            field.topology.pin_client(client, true);
+            self.stayed.push(client);
+        }
+        let begun = Instant::now();
+        if self.lag_ms > 0 {
+            let others = others(field.topology, old);
+            self.cut(old, &others, field).await?;
+            sleep(Duration::from_millis(self.lag_ms.into())).await;
+        }
+        self.fell(old, field).await?;
+        self.promote(old, heir, field.topology).await?;
+        let new = await_other(old, field.topology).await?;
+        if self.how == How::Writable && field.topology.kind().sentinels() > 0 {
+            field.topology.server(Party::Node(old))?.resume()?;
+        }
+        field.topology.follow_primary().await?;
+        let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(json!({
+            "how": self.how, "old": old, "new": new, "lag_ms": self.lag_ms,
+            "stay": self.stayed, "took_ms": took_ms,
+        }))
+    }
+
+    fn check(&self, kind: TopologyKind) -> Result<(), NemesisError> {
+        let why = match (kind, self.how) {
+            (TopologyKind::Single | TopologyKind::Masters { .. }, _) => "there is no replica",
+            (TopologyKind::Replicated { .. }, How::Command | How::Force) => {
+                "nobody but the harness promotes; choose what becomes of the old primary"
+            }
+            (TopologyKind::Sentinel { .. }, How::Force) => {
+                "Sentinel's command never asks the old primary; it is `command`"
+            }
+            (TopologyKind::Cluster { .. }, How::Writable) => {
+                "a cluster's primary steps down as soon as it hears of another; use cut-off"
+            }
+            _ => return Ok(()),
+        };
+        let why = why.into();
+        Err(NemesisError::NotApplicable {
+            fault: "failover",
+            why,
+        })
+    }
+
+    /// Cuts the old primary off from these; what is lost stays lost.
+    async fn cut(
+        &mut self,
+        old: u16,
+        from: &[Target],
+        field: &mut Field<'_>,
+    ) -> Result<(), NemesisError> {
+        let mut partition = Partition::new(&[Target::node(old)], from, false, Bytes::Lost);
+        let done = partition.start(field).await;
+        // Listed also after an error: it may be in force in part.
+        self.partitions.push(partition);
+        done.map(drop)
+    }
+
+    /// Makes the old primary fall, in whichever way.
+    async fn fell(&mut self, old: u16, field: &mut Field<'_>) -> Result<(), NemesisError> {
+        let party = Party::Node(old);
+        let under_sentinel = field.topology.kind().sentinels() > 0;
+        match self.how {
+            How::Dead => field.topology.server_mut(party)?.kill()?,
+            How::Frozen => field.topology.server(party)?.pause()?,
+            How::Writable if under_sentinel => field.topology.server(party)?.pause()?,
+            How::CutOff => {
+                let mut from = others(field.topology, old);
+                from.push(Target::Sentinels);
+                from.push(Target::One(Party::Guest));
+                let moving = field.topology.clients();
+                let moving = moving
+                    .filter(|client| !self.stayed.iter().any(|s| Party::Client(*s) == *client));
+                from.extend(moving.map(Target::One));
+                self.cut(old, &from, field).await?;
+            }
+            How::Writable | How::Command | How::Force => {}
+        }
+        Ok(())
+    }
+
+    /// Asks for a new primary, where nobody would otherwise make one.
+    async fn promote(
+        &self,
+        old: u16,
+        heir: u16,
+        topology: &mut Topology,
+    ) -> Result<(), NemesisError> {
+        match (topology.kind(), self.how) {
+            (TopologyKind::Replicated { .. }, _) => {
+                topology.set_primary_of(heir, None).await?;
+                let rest = topology.nodes().filter_map(|party| match party {
+                    Party::Node(node) if node != old && node != heir => Some(node),
+                    _ => None,
+                });
+                for node in rest {
+                    topology.set_primary_of(node, Some(heir)).await?;
+                }
+            }
+            (TopologyKind::Sentinel { .. }, How::Command) => {
+                let command = ["SENTINEL", "FAILOVER", SENTINEL_GROUP];
+                topology.order(Party::Sentinel(0), &command).await?;
+            }
+            (TopologyKind::Cluster { .. }, How::Command) => {
+                let command = ["CLUSTER", "FAILOVER"];
+                topology.order(Party::Node(heir), &command).await?;
+            }
+            (TopologyKind::Cluster { .. }, How::Force) => {
+                let command = ["CLUSTER", "FAILOVER", "FORCE"];
+                topology.order(Party::Node(heir), &command).await?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn mend(&mut self, field: &mut Field<'_>) -> Result<Value, NemesisError> {
+        for client in self.stayed.drain(..) {
+            field.topology.pin_client(client, false);
+        }
+        for partition in &mut self.partitions {
+            partition.heal(field).await?;
+        }
+        self.partitions.clear();
+        let Some(old) = self.old else {
+            return Ok(json!({}));
+        };
+        let server = field.topology.server_mut(Party::Node(old))?;
+        match server.pid() {
+            None => server.restart().await?,
+            Some(_) => server.resume()?,
+        }
+        let primary = field.topology.primary().await?;
+        // A cluster settles that by itself. Sentinel would too, ten seconds later;
+        // an operator would not wait for it.
+        let by_order = !matches!(field.topology.kind(), TopologyKind::Cluster { .. });
+        if by_order && primary != old {
+            field.topology.set_primary_of(old, Some(primary)).await?;
+        }
+        field.topology.follow_primary().await?;
+        self.old = None;
+        Ok(json!({ "primary": primary }))
+    }
+}
+
+/// All nodes but this one.
+fn others(topology: &Topology, node: u16) -> Vec<Target> {
+    let others = topology.nodes().filter(|party| *party != Party::Node(node));
+    others.map(Target::One).collect()
+}
+
+/// Waits until another is primary and knows it.
+async fn await_other(old: u16, topology: &Topology) -> Result<u16, NemesisError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let last = match topology.primary().await {
+            Ok(primary) if primary != old => {
+                let role = topology.roles().await.remove(&primary);
+                if role.as_ref().is_some_and(|role| role.is_primary()) {
+                    return Ok(primary);
+                }
+                format!("node-{primary} is {role:?}")
+            }
+            Ok(primary) => format!("node-{primary} is primary"),
+            Err(error @ TopologyError::NoPrimary(_)) => error.to_string(),
+            Err(error) => return Err(error.into()),
+        };
+        if Instant::now() >= deadline {
+            return Err(NemesisError::NoFailover {
+                old,
+                seconds: PATIENCE.as_secs(),
+                last,
+            });
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+impl Fault for Failover {
+    fn name(&self) -> &'static str {
+        "failover"
+    }
+
+    fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(self.strike(field))
+    }
+
+    fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(self.mend(field))
+    }
+}

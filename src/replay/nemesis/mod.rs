@@ -1,0 +1,78 @@
+//! The nemesis: faults against a running topology, by a schedule.
+//!
+//! A directed replay decides about single messages; the nemesis does what
+//! operations do to a system in service: links break, processes stop, disks
+//! forget, clocks leap, primaries change. Each fault is one file behind one trait,
+//! [`Fault`], and each can be healed. What a schedule says is made from a seed
+//! alone ([`Schedule::generate`]), so that a run can be had again; what really
+//! happened, and when, is told as it happens ([`NemesisEvent`]).
+//!
+//! Rejected: faults drawn while the run goes on (the draw would hang on its
+//! timing), and one task a fault (two could strike one server at once, and nobody
+//! could say in which order).
+
+mod client_crash;
+mod client_pause;
+mod client_skew;
+mod clients;
+mod clock_drift;
+mod clock_jump;
+mod error;
+mod failover;
+mod flows;
+mod generate;
+mod links;
+mod node_restart;
+mod partition;
+mod power_loss;
+mod run;
+mod schedule;
+mod server_pause;
+mod spec;
+mod target;
+mod wait_timeout;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use serde_json::Value;
+
+pub use clients::{Clients, NoClients, ProcessGroups};
+pub use error::NemesisError;
+pub use failover::{Failover, How};
+pub use flows::{Flow, flows};
+pub use generate::Plan;
+pub use links::LinkFault;
+pub use node_restart::NodeRestart;
+pub use partition::{Bytes, Partition};
+pub use run::{NemesisEvent, Phase};
+pub use schedule::{Act, SCHEDULE_VERSION, Schedule, Step};
+pub use spec::FaultSpec;
+pub use target::Target;
+
+use super::topology::Topology;
+
+/// What faults strike.
+pub struct Field<'a> {
+    /// Servers and links.
+    pub topology: &'a mut Topology,
+    /// The client processes.
+    pub clients: &'a mut dyn Clients,
+}
+
+/// What starting or healing a fault gives: details for the history, or an error.
+pub type Struck<'a> = Pin<Box<dyn Future<Output = Result<Value, NemesisError>> + Send + 'a>>;
+
+/// A fault that can be put in force and healed.
+pub trait Fault: Send {
+    /// Its catalogue name, such as `partition`.
+    fn name(&self) -> &'static str;
+
+    /// Puts it in force; resolves when it is. After an error it may be in force
+    /// in part, and is to be healed all the same.
+    fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a>;
+
+    /// Ends it; resolves when nothing of it is left but what cannot be undone,
+    /// such as lost data. Healing twice is harmless.
+    fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a>;
+}

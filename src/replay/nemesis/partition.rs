@@ -1,0 +1,91 @@
+//! A partition: one group's bytes do not reach another.
+//!
+//! Two kinds of it are real. While a partition is shorter than TCP's patience,
+//! the kernel sends again what was lost, so bytes arrive late: that is how a
+//! request is applied long after its sender gave up. In a longer one connections
+//! die with what was in them. The first is a hold; the second a black hole, at
+//! whose end the connections are reset, as the peer's kernel would.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::super::proxy::{Cut, LinkAction};
+use super::flows::{Flow, apply_all, apply_links, flows, links_of, none_found};
+use super::target::{Target, names, resolve};
+use super::{Fault, Field, Struck};
+
+/// What becomes of bytes that a partition stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bytes {
+    /// They arrive when it heals.
+    Late,
+    /// They are lost, and their connections with them.
+    Lost,
+}
+
+/// Bytes stop between two groups.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    between: Vec<Target>,
+    and: Vec<Target>,
+    one_way: bool,
+    bytes: Bytes,
+    struck: Vec<Flow>,
+}
+
+impl Partition {
+    /// Between these and those; `one_way` stops only what the first say.
+    pub fn new(between: &[Target], and: &[Target], one_way: bool, bytes: Bytes) -> Partition {
+        Partition {
+            between: between.to_vec(),
+            and: and.to_vec(),
+            one_way,
+            bytes,
+            struck: Vec::new(),
+        }
+    }
+}
+
+impl Fault for Partition {
+    fn name(&self) -> &'static str {
+        "partition"
+    }
+
+    fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            let between = resolve(&self.between, field.topology).await?;
+            let and = resolve(&self.and, field.topology).await?;
+            self.struck = flows(field.topology, &between, &and, !self.one_way);
+            if self.struck.is_empty() {
+                return Err(none_found("partition"));
+            }
+            let stop = match self.bytes {
+                Bytes::Late => LinkAction::Hold,
+                Bytes::Lost => LinkAction::Blackhole,
+            };
+            apply_all(field.topology, &self.struck, stop).await?;
+            Ok(json!({
+                "between": names(&between), "and": names(&and), "one_way": self.one_way,
+                "bytes": self.bytes, "flows": self.struck.len(),
+            }))
+        })
+    }
+
+    fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            match self.bytes {
+                Bytes::Late => {
+                    apply_all(field.topology, &self.struck, LinkAction::Release).await?;
+                }
+                Bytes::Lost => {
+                    apply_all(field.topology, &self.struck, LinkAction::Fill).await?;
+                    let links = links_of(&self.struck);
+                    apply_links(field.topology, &links, LinkAction::Cut(Cut::Rst)).await?;
+                }
+            }
+            self.struck.clear();
+            Ok(json!({}))
+        })
+    }
+}

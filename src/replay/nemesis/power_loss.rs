@@ -1,0 +1,77 @@
+//! The power fails: what no fsync had carried to the disk is gone.
+//!
+//! The length of the append-only file is noted, writes go on for a while, the
+//! server is killed and the file cut to that length. With `appendfsync everysec` as
+//! much as a second of writes is lost that way; with `always` none may be, so
+//! nothing is cut; without persistence everything is lost by the kill alone.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::super::server::Persistence;
+use super::super::topology::Party;
+use super::node_restart::restart_all;
+use super::target::{Target, names, resolve};
+use super::{Fault, Field, Struck};
+
+/// Servers lose power until healed.
+#[derive(Clone, Debug)]
+pub struct PowerLoss {
+    servers: Vec<Target>,
+    lost_ms: u32,
+    struck: Vec<Party>,
+}
+
+impl PowerLoss {
+    /// These servers lose what they wrote in the last `lost_ms` ms.
+    pub fn new(servers: &[Target], lost_ms: u32) -> PowerLoss {
+        PowerLoss {
+            servers: servers.to_vec(),
+            lost_ms,
+            struck: Vec::new(),
+        }
+    }
+}
+
+impl Fault for PowerLoss {
+    fn name(&self) -> &'static str {
+        "power-loss"
+    }
+
+    fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            self.struck = resolve(&self.servers, field.topology).await?;
+            let mut synced = Vec::new();
+            for party in &self.struck {
+                synced.push(field.topology.server(*party)?.aof_len()?);
+            }
+            sleep(Duration::from_millis(self.lost_ms.into())).await;
+            let everysec = field.topology.options().persistence == Persistence::Everysec;
+            let mut lost = Vec::new();
+            for (party, kept) in self.struck.iter().zip(synced) {
+                let server = field.topology.server_mut(*party)?;
+                server.kill()?;
+                let written = server.aof_len()?;
+                if everysec {
+                    server.truncate_aof_to(kept)?;
+                }
+                lost.push(if everysec {
+                    written.saturating_sub(kept)
+                } else {
+                    0
+                });
+            }
+            Ok(json!({ "servers": names(&self.struck), "lost_bytes": lost }))
+        })
+    }
+
+    fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
+        Box::pin(async move {
+            restart_all(&self.struck, field).await?;
+            self.struck.clear();
+            Ok(json!({}))
+        })
+    }
+}

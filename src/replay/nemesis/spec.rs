@@ -1,0 +1,204 @@
+//! Faults as a schedule writes them.
+//!
+//! A spec is data: it can be kept, compared and read by a person. What strikes is
+//! the [`Fault`] that is built from it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+use super::client_crash::ClientCrash;
+use super::client_pause::ClientPause;
+use super::client_skew::ClientSkew;
+use super::clock_drift::ClockDrift;
+use super::clock_jump::ClockJump;
+use super::failover::{Failover, How};
+use super::links::{LinkFault, LinkHarm};
+use super::node_restart::NodeRestart;
+use super::partition::{Bytes, Partition};
+use super::power_loss::PowerLoss;
+use super::server_pause::ServerPause;
+use super::target::Target;
+use super::wait_timeout::WaitTimeout;
+
+/// One fault and whom it strikes. `between` and `and` are the two groups whose
+/// links are struck.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
+#[allow(missing_docs)] // the groups mean the same everywhere
+pub enum FaultSpec {
+    /// Bytes stop; `one_way` stops only what `between` says.
+    Partition {
+        between: Vec<Target>,
+        and: Vec<Target>,
+        one_way: bool,
+        bytes: Bytes,
+    },
+    /// Bytes are late, one way by `latency_ms` plus or minus up to `jitter_ms`.
+    SlowNetwork {
+        between: Vec<Target>,
+        and: Vec<Target>,
+        latency_ms: u32,
+        jitter_ms: u32,
+    },
+    /// Bytes trickle, each way at `kb_per_s` kB a second.
+    Bandwidth {
+        between: Vec<Target>,
+        and: Vec<Target>,
+        kb_per_s: u32,
+    },
+    /// Connections are reset, once.
+    Reset {
+        between: Vec<Target>,
+        and: Vec<Target>,
+    },
+    /// Connections are ended, and new ones refused.
+    Refuse {
+        between: Vec<Target>,
+        and: Vec<Target>,
+    },
+    /// Ends of connections are `ms` late.
+    SlowClose {
+        between: Vec<Target>,
+        and: Vec<Target>,
+        ms: u32,
+    },
+    /// Connections end after `bytes` each way.
+    DataLimit {
+        between: Vec<Target>,
+        and: Vec<Target>,
+        bytes: u64,
+    },
+    /// Clients stand still.
+    ClientPause { clients: Vec<Target> },
+    /// Clients die, and are replaced when it heals.
+    ClientCrash { clients: Vec<Target> },
+    /// Clients' wall clocks are off by `ms`.
+    ClientSkew { clients: Vec<Target>, ms: i64 },
+    /// Servers stand still.
+    ServerPause { servers: Vec<Target> },
+    /// Servers die, and are restarted when it heals.
+    NodeRestart { servers: Vec<Target> },
+    /// Servers lose what they wrote in the last `lost_ms`, and die.
+    PowerLoss { servers: Vec<Target>, lost_ms: u32 },
+    /// Servers' wall clocks leap by `ms`.
+    ClockJump { servers: Vec<Target>, ms: i64 },
+    /// Servers' wall clocks run at `rate_millionths` of true speed.
+    ClockDrift {
+        servers: Vec<Target>,
+        rate_millionths: u32,
+    },
+    /// Another node becomes primary; replication stopped `lag_ms` before, and the
+    /// clients in `stay` do not hear of it.
+    Failover {
+        how: How,
+        lag_ms: u32,
+        stay: Vec<Target>,
+    },
+    /// Replication from the primary stops.
+    WaitTimeout {},
+}
+
+impl FaultSpec {
+    /// Its catalogue name.
+    pub fn name(&self) -> &'static str {
+        self.build().name()
+    }
+
+    /// The fault that strikes.
+    pub fn build(&self) -> Box<dyn Fault> {
+        if let Some(fault) = self.build_link() {
+            return Box::new(fault);
+        }
+        match self {
+            FaultSpec::Partition {
+                between,
+                and,
+                one_way,
+                bytes,
+            } => Box::new(Partition::new(between, and, *one_way, *bytes)),
+            FaultSpec::ClientPause { clients } => Box::new(ClientPause::new(clients)),
+            FaultSpec::ClientCrash { clients } => Box::new(ClientCrash::new(clients)),
+            FaultSpec::ClientSkew { clients, ms } => Box::new(ClientSkew::new(clients, *ms)),
+            FaultSpec::ServerPause { servers } => Box::new(ServerPause::new(servers)),
+            FaultSpec::NodeRestart { servers } => Box::new(NodeRestart::new(servers)),
+            FaultSpec::PowerLoss { servers, lost_ms } => {
+                Box::new(PowerLoss::new(servers, *lost_ms))
+            }
+            FaultSpec::ClockJump { servers, ms } => Box::new(ClockJump::new(servers, *ms)),
+            FaultSpec::ClockDrift {
+                servers,
+                rate_millionths,
+            } => Box::new(ClockDrift::new(servers, *rate_millionths)),
+            FaultSpec::Failover { how, lag_ms, stay } => {
+                Box::new(Failover::new(*how, *lag_ms, stay))
+            }
+            _ => Box::new(WaitTimeout::new()),
+        }
+    }
+
+    /// The fault, if it is one action on links.
+    fn build_link(&self) -> Option<LinkFault> {
+        let (name, harm, between, and) = match self {
+            FaultSpec::SlowNetwork {
+                between,
+                and,
+                latency_ms,
+                jitter_ms,
+            } => {
+                let harm = LinkHarm::Slow {
+                    latency_ms: *latency_ms,
+                    jitter_ms: *jitter_ms,
+                };
+                ("slow-network", harm, between, and)
+            }
+            FaultSpec::Bandwidth {
+                between,
+                and,
+                kb_per_s,
+            } => {
+                let harm = LinkHarm::Bandwidth {
+                    kb_per_s: *kb_per_s,
+                };
+                ("bandwidth", harm, between, and)
+            }
+            FaultSpec::Reset { between, and } => ("reset", LinkHarm::Reset, between, and),
+            FaultSpec::Refuse { between, and } => ("refuse", LinkHarm::Refuse, between, and),
+            FaultSpec::SlowClose { between, and, ms } => {
+                ("slow-close", LinkHarm::SlowClose { ms: *ms }, between, and)
+            }
+            FaultSpec::DataLimit {
+                between,
+                and,
+                bytes,
+            } => {
+                let harm = LinkHarm::DataLimit { bytes: *bytes };
+                ("data-limit", harm, between, and)
+            }
+            _ => return None,
+        };
+        Some(LinkFault::new(name, harm, between, and))
+    }
+
+    /// The groups that it strikes, to be changed.
+    pub(super) fn targets_mut(&mut self) -> Vec<&mut Vec<Target>> {
+        match self {
+            FaultSpec::Partition { between, and, .. }
+            | FaultSpec::SlowNetwork { between, and, .. }
+            | FaultSpec::Bandwidth { between, and, .. }
+            | FaultSpec::Reset { between, and }
+            | FaultSpec::Refuse { between, and }
+            | FaultSpec::SlowClose { between, and, .. }
+            | FaultSpec::DataLimit { between, and, .. } => vec![between, and],
+            FaultSpec::ClientPause { clients }
+            | FaultSpec::ClientCrash { clients }
+            | FaultSpec::ClientSkew { clients, .. } => vec![clients],
+            FaultSpec::ServerPause { servers }
+            | FaultSpec::NodeRestart { servers }
+            | FaultSpec::PowerLoss { servers, .. }
+            | FaultSpec::ClockJump { servers, .. }
+            | FaultSpec::ClockDrift { servers, .. } => vec![servers],
+            FaultSpec::Failover { stay, .. } => vec![stay],
+            FaultSpec::WaitTimeout {} => vec![],
+        }
+    }
+}

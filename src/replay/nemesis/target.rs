@@ -1,0 +1,170 @@
+//! Whom a fault strikes.
+//!
+//! A schedule is made before the run, but who is primary is known only in it, so
+//! some targets stay words until the fault strikes. Others are draws: a plan says
+//! "some node", and the schedule that is made from it says which.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::topology::{NameError, Party, Topology};
+use super::NemesisError;
+
+/// Whom a fault strikes; spelt as in `client-0`, `primary`, `minority`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Target {
+    /// Exactly this one.
+    One(Party),
+    /// The node that is primary when the fault strikes.
+    Primary,
+    /// All nodes but the primary of that moment.
+    Replicas,
+    /// All nodes.
+    Nodes,
+    /// All Sentinels.
+    Sentinels,
+    /// All clients, and guests.
+    Clients,
+    /// A draw: one client.
+    SomeClient,
+    /// A draw: one node.
+    SomeNode,
+    /// A draw: as many nodes as can be without being half of them.
+    Minority,
+    /// The nodes that `minority` left over, in the same fault.
+    Majority,
+}
+
+const WORDS: [(&str, Target); 9] = [
+    ("primary", Target::Primary),
+    ("replicas", Target::Replicas),
+    ("nodes", Target::Nodes),
+    ("sentinels", Target::Sentinels),
+    ("clients", Target::Clients),
+    ("some-client", Target::SomeClient),
+    ("some-node", Target::SomeNode),
+    ("minority", Target::Minority),
+    ("majority", Target::Majority),
+];
+
+impl Target {
+    /// Exactly this node.
+    pub fn node(number: u16) -> Target {
+        Target::One(Party::Node(number))
+    }
+
+    /// Exactly this client.
+    pub fn client(number: u16) -> Target {
+        Target::One(Party::Client(number))
+    }
+
+    /// True if only a draw makes it definite.
+    pub fn is_draw(self) -> bool {
+        matches!(
+            self,
+            Target::SomeClient | Target::SomeNode | Target::Minority | Target::Majority
+        )
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, WORDS.iter().find(|(_, target)| target == self)) {
+            (Target::One(party), _) => party.fmt(f),
+            (_, Some((word, _))) => f.write_str(word),
+            // Every other target is in the table; a test walks it.
+            (_, None) => f.write_str("?"),
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Target, NameError> {
+        match WORDS.iter().find(|(word, _)| *word == text) {
+            Some((_, target)) => Ok(*target),
+            None => text.parse().map(Target::One),
+        }
+    }
+}
+
+impl From<Target> for String {
+    fn from(target: Target) -> String {
+        target.to_string()
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Target, NameError> {
+        text.parse()
+    }
+}
+
+/// The parties of this moment that these targets mean, each once, in order.
+pub(super) async fn resolve(
+    targets: &[Target],
+    topology: &Topology,
+) -> Result<Vec<Party>, NemesisError> {
+    let mut parties = Vec::new();
+    for target in targets {
+        match target {
+            Target::One(party) => parties.push(*party),
+            Target::Nodes => parties.extend(topology.nodes()),
+            Target::Sentinels => parties.extend(topology.sentinels()),
+            Target::Clients => {
+                parties.extend(topology.clients());
+                parties.push(Party::Guest);
+            }
+            Target::Primary => parties.push(Party::Node(topology.primary().await?)),
+            Target::Replicas => {
+                let primary = Party::Node(topology.primary().await?);
+                parties.extend(topology.nodes().filter(|node| *node != primary));
+            }
+            Target::SomeClient | Target::SomeNode | Target::Minority | Target::Majority => {
+                return Err(NemesisError::Undrawn(*target));
+            }
+        }
+    }
+    parties.sort_unstable();
+    parties.dedup();
+    Ok(parties)
+}
+
+/// The same, as client numbers; others are left out.
+pub(super) async fn resolve_clients(
+    targets: &[Target],
+    topology: &Topology,
+) -> Result<Vec<u16>, NemesisError> {
+    let client = |party| match party {
+        Party::Client(number) => Some(number),
+        _ => None,
+    };
+    let parties = resolve(targets, topology).await?;
+    Ok(parties.into_iter().filter_map(client).collect())
+}
+
+/// Names of parties, for the history.
+pub(super) fn names(parties: &[Party]) -> Vec<String> {
+    parties.iter().map(Party::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_survives_its_text() {
+        let ones = [Target::node(3), Target::client(0)].map(|target| target.to_string());
+        let words = WORDS.map(|(word, _)| word.to_owned());
+        for text in ones.iter().chain(&words) {
+            assert_eq!(text.parse::<Target>().unwrap().to_string(), *text);
+        }
+        assert!("nobody".parse::<Target>().is_err());
+    }
+}

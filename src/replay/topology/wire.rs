@@ -1,0 +1,135 @@
+//! The proxy of one link, of whichever kind, and the making of many.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::JoinSet;
+
+use super::super::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing, Mode};
+use super::super::proxy::event::LinkId;
+use super::super::proxy::toxiproxy::{Toxiproxy, ToxiproxyLink};
+use super::super::proxy::{Applied, Cut, Link, LinkAction};
+use super::door::Way;
+use super::error::TopologyError;
+use super::names::{Channel, LinkName, Party};
+use super::options::{ProxyKind, TopologyOptions};
+
+/// How many links are made at once: each is a few calls of toxiproxy's API, and
+/// each call occupies a thread.
+const AT_ONCE: usize = 16;
+
+/// The proxy of one link.
+#[derive(Debug)]
+pub(super) enum Wire {
+    Embedded(Arc<EmbeddedProxy>),
+    Toxiproxy(ToxiproxyLink),
+}
+
+impl Wire {
+    /// The way through this link, for a door.
+    pub fn way(&self) -> Way {
+        match self {
+            Wire::Embedded(proxy) => Way::Embedded(proxy.clone()),
+            Wire::Toxiproxy(link) => Way::Address(link.address()),
+        }
+    }
+
+    pub fn embedded(&self) -> Option<&EmbeddedProxy> {
+        match self {
+            Wire::Embedded(proxy) => Some(proxy),
+            Wire::Toxiproxy(_) => None,
+        }
+    }
+}
+
+impl Link for Wire {
+    fn address(&self) -> SocketAddr {
+        match self {
+            Wire::Embedded(proxy) => proxy.address(),
+            Wire::Toxiproxy(link) => link.address(),
+        }
+    }
+
+    fn apply(&self, action: LinkAction) -> Applied<'_> {
+        match self {
+            Wire::Embedded(proxy) => proxy.apply(action),
+            Wire::Toxiproxy(link) => link.apply(action),
+        }
+    }
+}
+
+/// Makes links of one kind.
+#[derive(Clone, Debug)]
+pub(super) struct WireMaker {
+    options: TopologyOptions,
+    toxiproxy: Option<Toxiproxy>,
+}
+
+impl WireMaker {
+    /// Starts a toxiproxy if links are to run through one.
+    pub async fn new(options: &TopologyOptions) -> Result<WireMaker, TopologyError> {
+        let toxiproxy = match &options.proxy {
+            ProxyKind::Embedded => None,
+            ProxyKind::Toxiproxy(program) => Some(Toxiproxy::start(program).await?),
+        };
+        Ok(WireMaker {
+            options: options.clone(),
+            toxiproxy,
+        })
+    }
+
+    /// Makes all of these links, in any order; gives them in the given one.
+    pub async fn make_all(
+        &self,
+        plans: &[(LinkName, SocketAddr)],
+    ) -> Result<Vec<(LinkName, Wire)>, TopologyError> {
+        let mut made = Vec::with_capacity(plans.len());
+        for some in plans.chunks(AT_ONCE) {
+            let mut making = JoinSet::new();
+            for (name, upstream) in some.iter().copied() {
+                let maker = self.clone();
+                making.spawn(async move { (name, maker.make(name, upstream).await) });
+            }
+            for (name, wire) in making.join_all().await {
+                made.push((name, wire?));
+            }
+        }
+        made.sort_by_key(|(name, _)| *name);
+        Ok(made)
+    }
+
+    async fn make(&self, name: LinkName, upstream: SocketAddr) -> Result<Wire, TopologyError> {
+        if let Some(toxiproxy) = &self.toxiproxy {
+            // Resets must be possible; see toxiproxy.rs for why that is settled
+            // here. The name becomes a part of a path.
+            let plain = name.to_string().replace(['>', '/'], ".");
+            let link = toxiproxy.link(&plain, upstream, Cut::Rst).await?;
+            return Ok(Wire::Toxiproxy(link));
+        }
+        // Only a client's commands are looked at; replication, Sentinels and the
+        // bus are bytes.
+        let (framing, id) = match (name.from, name.to, name.channel) {
+            (Party::Client(client), Party::Node(node), Channel::Data) => {
+                (Framing::Resp, LinkId { client, node })
+            }
+            _ => (Framing::Raw, LinkId { client: 0, node: 0 }),
+        };
+        let watched = match framing {
+            Framing::Resp => self.options.events.clone(),
+            Framing::Raw => None,
+        };
+        let options = EmbeddedOptions {
+            mode: match watched {
+                Some(_) => Mode::Watch,
+                None => Mode::Pass,
+            },
+            framing,
+            seed: self.options.seed,
+            ..Default::default()
+        };
+        let events = watched.unwrap_or_else(|| unbounded_channel().0);
+        let proxy = EmbeddedProxy::start(id, upstream, options, events).await?;
+        Ok(Wire::Embedded(Arc::new(proxy)))
+    }
+}
