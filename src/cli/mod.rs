@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod scenario;
 mod screen;
+mod torture;
 mod walk;
 
 use std::process::ExitCode;
@@ -107,6 +108,8 @@ enum Command {
     Run(run::Args),
     /// Play scenarios: check, replay and compare with what they expect
     Scenario(scenario::Args),
+    /// Let clients work under a seeded nemesis on real servers, and judge what they did
+    Torture(torture::Args),
     /// Render a report.json again
     Report(report::Args),
     /// Serve a lock's model on stateright's Explorer page
@@ -147,6 +150,7 @@ pub fn main() -> ExitCode {
         Command::Walk(args) => walk::run(args),
         Command::Run(args) => run::run(args),
         Command::Scenario(args) => scenario::run(args),
+        Command::Torture(args) => torture::run(args),
         Command::Report(args) => report::run(args),
         Command::Explore(args) => explore::run(args),
         Command::List(args) => list::run(args),

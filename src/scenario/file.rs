@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::replay::nemesis::FaultSpec;
+
 /// The schema name that this version reads.
 pub const SCHEMA: &str = "lockproof.scenario/1";
 
@@ -32,8 +34,8 @@ pub struct Scenario {
     #[serde(default)]
     pub model: Model,
     /// What the nemesis does in a free run.
-    #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<FaultPlan>,
+    #[serde(default)]
+    pub nemesis: Nemesis,
     /// How long and how often a free run runs.
     #[serde(default)]
     pub run: Run,
@@ -209,28 +211,32 @@ impl Default for Model {
     }
 }
 
-/// A fault that the nemesis repeats.
+/// What the nemesis does in a free run. Quiet and faults take turns, their
+/// lengths and their victims drawn from the seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FaultPlan {
-    /// Its name, as `lockproof list nemesis` shows it.
-    pub kind: String,
-    /// The first strike, in ms from the start.
-    #[serde(default)]
-    pub first_ms: u32,
-    /// The distance between two strikes, in ms; nothing for a single one.
-    #[serde(default)]
-    pub every_ms: Option<u32>,
-    /// How long it lasts, in ms, drawn evenly.
-    #[serde(default = "default_lasting")]
-    pub for_ms: Range,
-    /// Further settings of this kind of fault.
-    #[serde(default)]
-    pub with: BTreeMap<String, serde_json::Value>,
+#[serde(default, deny_unknown_fields)]
+pub struct Nemesis {
+    /// How long nothing is wrong before a fault, in ms.
+    pub quiet_ms: Range,
+    /// How long a fault lasts, in ms.
+    pub fault_ms: Range,
+    /// How many faults may be in force at once.
+    #[schemars(range(min = 1, max = 4))]
+    pub together: u16,
+    /// What may strike, each as likely as the others.
+    #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
+    pub faults: Vec<FaultSpec>,
 }
 
-fn default_lasting() -> Range {
-    Range(0, 0)
+impl Default for Nemesis {
+    fn default() -> Self {
+        Nemesis {
+            quiet_ms: Range(500, 1500),
+            fault_ms: Range(500, 1000),
+            together: 1,
+            faults: Vec::new(),
+        }
+    }
 }
 
 /// How long and how often a free run runs.

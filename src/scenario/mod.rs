@@ -17,7 +17,7 @@ mod registry;
 mod validate;
 
 pub use file::{
-    Clients, Expectation, FaultPlan, Kind, Model, Persistence, Range, Run, SCHEMA, Scenario,
+    Clients, Expectation, Kind, Model, Nemesis, Persistence, Range, Run, SCHEMA, Scenario,
     Topology, Workload, WorkloadKind,
 };
 pub use registry::{builtin, builtin_names};

@@ -64,7 +64,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Checked {
     topology(scenario)?;
     workload(scenario)?;
     model(scenario)?;
-    faults(scenario)?;
+    nemesis(scenario)?;
     if scenario.expect.is_empty() {
         return complain(
             "name",
@@ -143,23 +143,18 @@ fn model(scenario: &Scenario) -> Checked {
     Ok(())
 }
 
-fn faults(scenario: &Scenario) -> Checked {
-    for plan in &scenario.faults {
-        ordered("for_ms", plan.for_ms)?;
-        if plan.first_ms >= scenario.run.duration_ms {
-            let text = format!(
-                "`{}` strikes first after {} ms, and the run ends after {} ms",
-                plan.kind, plan.first_ms, scenario.run.duration_ms
-            );
-            return complain("first_ms", text);
-        }
-        if plan.every_ms.is_some_and(|every| every <= plan.for_ms.1) {
-            let text = format!(
-                "`{}` strikes again before it has healed; make every_ms larger than for_ms",
-                plan.kind
-            );
-            return complain("every_ms", text);
-        }
+fn nemesis(scenario: &Scenario) -> Checked {
+    let nemesis = &scenario.nemesis;
+    ordered("quiet_ms", nemesis.quiet_ms)?;
+    ordered("fault_ms", nemesis.fault_ms)?;
+    in_range("together", Some(u32::from(nemesis.together)), 1..=4)?;
+    let least = nemesis.quiet_ms.0 + nemesis.fault_ms.0;
+    if !nemesis.faults.is_empty() && least >= scenario.run.duration_ms {
+        let text = format!(
+            "the first fault is over after {least} ms at the earliest, and the run ends after {} ms",
+            scenario.run.duration_ms
+        );
+        return complain("quiet_ms", text);
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
@@ -105,8 +106,34 @@ fn play() -> Result<(), ActorError> {
         .build()
         .map_err(ActorError::Runtime)?;
     let voice = Voice::new(&orders);
+    let skews = listen();
     stall::watch(voice.clone(), Duration::from_millis(orders.stall_ms));
-    runtime.block_on(act(orders, voice))
+    runtime.block_on(act(orders, voice, skews))
+}
+
+/// A further line on standard input: how far the client's wall clock is to be off.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Skew {
+    /// From true time, in ms; 0 sets it right.
+    pub skew_ms: i64,
+}
+
+/// Reads further lines on a thread that ends with the process.
+fn listen() -> Receiver<Skew> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines() {
+            let Ok(line) = line else { return };
+            let Ok(skew) = serde_json::from_str(&line) else {
+                continue;
+            };
+            if sender.send(skew).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
 }
 
 /// Says what happens: one event, one line, at once.
@@ -145,7 +172,7 @@ impl Voice {
     }
 }
 
-async fn act(orders: Orders, voice: Voice) -> Result<(), ActorError> {
+async fn act(orders: Orders, voice: Voice, skews: Receiver<Skew>) -> Result<(), ActorError> {
     let (program, args) = orders.adapter.clone();
     let command = ClientCommand {
         name: format!("client {}", orders.process),
@@ -170,6 +197,8 @@ async fn act(orders: Orders, voice: Voice) -> Result<(), ActorError> {
         rng: ChaCha8Rng::seed_from_u64(orders.seed),
         attempts: 0,
         acquired: 0,
+        skews,
+        skew_ms: 0,
         orders,
         voice,
         adapter,
@@ -185,6 +214,9 @@ struct Actor {
     rng: ChaCha8Rng,
     attempts: u64,
     acquired: u64,
+    skews: Receiver<Skew>,
+    /// How far the client's clock is off now.
+    skew_ms: i64,
 }
 
 impl Actor {
@@ -193,12 +225,28 @@ impl Actor {
             if self.orders.acquires_max == Some(self.acquired) {
                 break;
             }
+            self.follow_skew().await?;
             if self.acquire().await? {
                 workload::once(self.orders.workload, self).await?;
                 self.release().await?;
             }
             let rest = self.length(self.orders.rest_ms);
             wait(rest).await;
+        }
+        Ok(())
+    }
+
+    /// Sets the client's clock as the harness last said.
+    async fn follow_skew(&mut self) -> Result<(), ActorError> {
+        while let Ok(Skew { skew_ms }) = self.skews.try_recv() {
+            let order = ToClient::Skew {
+                id: self.adapter.fresh_id(),
+                ms: skew_ms - self.skew_ms,
+            };
+            self.skew_ms = skew_ms;
+            if let FromClient::Error { message, .. } = self.adapter.request(&order).await? {
+                return Err(ActorError::Refused(message));
+            }
         }
         Ok(())
     }

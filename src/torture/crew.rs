@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::actor::Orders;
+use super::actor::{Orders, Skew};
 use super::recorder::Recorder;
 use crate::history::{Event, Kind, Process};
 use crate::replay::nemesis::Clients;
@@ -40,6 +40,7 @@ pub struct Crew {
 struct Member {
     orders: Orders,
     child: Child,
+    stdin: Option<ChildStdin>,
     told: Arc<Told>,
     readers: Vec<JoinHandle<()>>,
     stopped: bool,
@@ -101,12 +102,14 @@ impl Crew {
             let told = Arc::clone(&told);
             readers.push(std::thread::spawn(move || keep_tail(stderr, &told.stderr)));
         }
-        if let Some(mut stdin) = child.stdin.take() {
+        let mut stdin = child.stdin.take();
+        if let Some(stdin) = &mut stdin {
             stdin.write_all(&line)?;
         }
         Ok(Member {
             orders,
             child,
+            stdin,
             told,
             readers,
             stopped: false,
@@ -247,11 +250,14 @@ impl Clients for Crew {
         Ok(())
     }
 
-    fn skew(&mut self, _client: u16, _ms: i64) -> io::Result<()> {
-        Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "clients of a free run read the machine's clock",
-        ))
+    /// In force from the client's next attempt on.
+    fn skew(&mut self, client: u16, ms: i64) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&Skew { skew_ms: ms })?;
+        line.push(b'\n');
+        match &mut self.named(client)?.stdin {
+            Some(stdin) => stdin.write_all(&line),
+            None => Err(io::Error::other("the client cannot be told anything")),
+        }
     }
 }
 

@@ -21,7 +21,10 @@
 
 pub mod actor;
 pub mod clock;
+mod crew;
+pub mod free;
 pub mod rate;
+mod recorder;
 mod stall;
 mod store;
 mod workload;

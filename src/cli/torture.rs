@@ -1,0 +1,160 @@
+//! `lockproof torture`: free runs of a scenario, judged.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+
+use crate::lock::LockFile;
+use crate::replay::binaries;
+use crate::replay::proxy::toxiproxy;
+use crate::replay::topology::ProxyKind;
+use crate::scenario::Scenario;
+use crate::torture::free::{self, FreeOptions, FreeRun, Now};
+
+use super::real::{Real, RealArgs};
+use super::screen::{self, Screen};
+use super::{Ended, Exit, Failure, plan, scenario};
+
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  lockproof torture gc-pause --lock token --runs 5\n  lockproof torture my-scenario.toml --duration 30 --seed 7"
+)]
+pub struct Args {
+    /// A scenario file, or the name of a built-in scenario
+    scenario: String,
+    /// Only this lock (a name or a file) [default: every lock that the scenario expects something of]
+    #[arg(long)]
+    lock: Option<String>,
+    /// Seed of the first run; the others count on [default: the scenario's]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Seconds for which clients work [default: the scenario's]
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<f64>,
+    /// Runs of each lock [default: the scenario's]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+    /// Where histories and schedules go, a folder for each scenario and lock
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+    #[command(flatten)]
+    real: RealArgs,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Ended {
+    screen::catch_interrupts()?;
+    let scenario = scenario::load(&args.scenario)?;
+    let duration = duration(&args, &scenario)?;
+    let real = args.real.find()?;
+    let proxy = proxy(&real)?;
+    let locks: Vec<String> = match &args.lock {
+        Some(lock) => vec![lock.clone()],
+        None => scenario.expect.keys().cloned().collect(),
+    };
+    let mut exit = Exit::Nothing;
+    for name in locks {
+        let lock = plan::load(&name)?;
+        let ended = torture(&args, &scenario, lock, duration, &real, &proxy)?;
+        exit = if exit == Exit::Nothing { ended } else { exit.max(ended) };
+    }
+    Ok(exit)
+}
+
+fn duration(args: &Args, scenario: &Scenario) -> Result<Duration, Failure> {
+    let default = f64::from(scenario.run.duration_ms) / 1000.0;
+    let seconds = args.duration.unwrap_or(default);
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| (0.1..=3600.0).contains(&duration.as_secs_f64()))
+        .ok_or_else(|| Failure::usage(anyhow!("--duration is 0.1 to 3600 seconds, not {seconds}")))
+}
+
+/// A real toxiproxy wherever one is installed, the embedded proxy elsewhere.
+fn proxy(real: &Real) -> Result<ProxyKind, Failure> {
+    match toxiproxy::find_program(&binaries::tool_directories()) {
+        Ok(program) => Ok(ProxyKind::Toxiproxy(program)),
+        Err(_) if real.proxy == "toxiproxy" => Err(Failure::usage(anyhow!(
+            "toxiproxy is not installed; run scripts/setup.sh where there is a Go toolchain"
+        ))),
+        Err(_) => Ok(ProxyKind::Embedded),
+    }
+}
+
+/// All runs of one lock.
+fn torture(
+    args: &Args,
+    scenario: &Scenario,
+    lock: LockFile,
+    duration: Duration,
+    real: &Real,
+    proxy: &ProxyKind,
+) -> Ended {
+    let folder = args.out.join(&scenario.name).join(&lock.name);
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("failed to create {}", folder.display()))
+        .map_err(Failure::internal)?;
+    let first = args.seed.unwrap_or(scenario.run.seed);
+    let runs = args.runs.unwrap_or(scenario.run.runs);
+    let mut exit = Exit::Fine;
+    for seed in first..first + u64::from(runs) {
+        let options = FreeOptions {
+            scenario: scenario.clone(),
+            lock: lock.clone(),
+            seed,
+            duration,
+            program: std::env::current_exe().map_err(Failure::internal)?,
+            binary: real.server.clone(),
+            shim: real.gate.shim.clone(),
+            proxy: proxy.clone(),
+            history: folder.join(format!("seed-{seed}.history.jsonl")),
+        };
+        exit = exit.max(one(&options, &folder, real)?);
+    }
+    Ok(exit)
+}
+
+fn one(options: &FreeOptions, folder: &Path, real: &Real) -> Ended {
+    let schedule = free::schedule(options);
+    let path = folder.join(format!("seed-{}.schedule.json", options.seed));
+    std::fs::write(&path, schedule.to_json())
+        .with_context(|| format!("failed to write {}", path.display()))
+        .map_err(Failure::internal)?;
+    let screen = Screen::new(false);
+    let title = format!("{}, {}, seed {}", options.scenario.name, options.lock.name, options.seed);
+    let mut watch = |now: &Now| screen.say(&progress(&title, now));
+    let run = real
+        .runtime
+        .block_on(free::run(options, &mut watch))
+        .map_err(Failure::internal)?;
+    screen.clear();
+    show(&title, &run, options)?;
+    Ok(Exit::Fine)
+}
+
+fn progress(title: &str, now: &Now) -> String {
+    let seconds = now.elapsed.as_secs_f64();
+    let rate = now.tally.operations as f64 / seconds.max(0.001);
+    let faults = if now.faults.is_empty() {
+        "nothing injected".to_owned()
+    } else {
+        now.faults.join(", ")
+    };
+    format!("{title}: {seconds:.1} s, {rate:.0} operations/s, {faults}")
+}
+
+fn show(title: &str, run: &FreeRun, options: &FreeOptions) -> Result<(), Failure> {
+    screen::print(format_args!(
+        "{title}: {} operations, {} acquired, {:.0} operations/s, set up in {:.2} s; {}",
+        run.tally.operations,
+        run.tally.acquired,
+        run.tally.operations as f64 / run.seconds,
+        run.setup_seconds,
+        options.history.display()
+    ))?;
+    for warning in &run.warnings {
+        screen::note(format_args!("warning: {warning}"));
+    }
+    Ok(())
+}
