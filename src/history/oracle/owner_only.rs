@@ -35,6 +35,8 @@ struct Entry {
 struct Client {
     /// What it does, or did last.
     doing: Option<F>,
+    /// Its last acquire is open, or of unknown outcome.
+    perhaps: bool,
     /// It surely holds until this time, in ns; the line of its acquire.
     holds: Option<(u64, u64)>,
 }
@@ -115,7 +117,6 @@ impl OwnerOnly {
         // A candidate beside it, or instead of it, makes the owner uncertain.
         let certain = entry.owner == Some(owner) && entry.candidate.is_none();
         let state = self.clients.get(&owner).copied().unwrap_or_default();
-        let acquiring = state.doing == Some(F::Acquire) && state.holds.is_none();
         match state.holds {
             Some((until, line)) if certain && now < until => {
                 self.tally.sure(now, &[record.line, line], || {
@@ -131,9 +132,9 @@ impl OwnerOnly {
                     )
                 });
             }
-            None if acquiring => {
+            None if state.perhaps => {
                 self.tally.possible(now, &[record.line], || {
-                    format!("client {client} {what} an entry of client {owner}, which is acquiring")
+                    format!("client {client} {what} an entry of client {owner}, which may have acquired it")
                 });
             }
             None => {}
@@ -145,6 +146,11 @@ impl OwnerOnly {
         if matches!(op.f, F::Acquire | F::Release) {
             state.doing = Some(op.f);
         }
+        match op.f {
+            F::Acquire => state.perhaps = true,
+            F::Release => state.perhaps = false,
+            _ => {}
+        }
         // With nested holds the first release is not the end; but then it is no
         // longer sure what the client holds.
         if op.f == F::Release || (op.f == F::Acquire && !self.reentrant) {
@@ -154,12 +160,14 @@ impl OwnerOnly {
 
     fn acquired(&mut self, op: &Op, client: u32, end: &End<'_>) {
         let succeeded = end.kind == Kind::Ok;
+        let state = self.clients.entry(client).or_default();
+        state.perhaps = end.kind == Kind::Info;
         if succeeded {
             let until = end.details.validity_ns;
             let until = until.map_or(u64::MAX, |validity| {
                 op.invoked.saturating_add_signed(validity)
             });
-            self.clients.entry(client).or_default().holds = Some((until, end.line));
+            state.holds = Some((until, end.line));
         }
         if !self.observed || end.kind == Kind::Info {
             return;
@@ -179,7 +187,8 @@ impl OwnerOnly {
 impl Oracle for OwnerOnly {
     fn see(&mut self, seen: &Seen<'_>) {
         if let Some(client) = seen.death().or(seen.loser()) {
-            self.clients.entry(client).or_default().holds = None;
+            let state = self.clients.entry(client).or_default();
+            (state.holds, state.perhaps) = (None, false);
         }
         match seen {
             Seen::Invoked(op) => {
