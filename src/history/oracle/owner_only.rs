@@ -110,8 +110,8 @@ impl OwnerOnly {
             Did::Removed => "removed",
             _ => "changed the expiry of",
         };
-        let others = [entry.owner, entry.candidate].into_iter().flatten();
-        let Some(owner) = others.filter(|other| *other != client).last() else {
+        let mut others = [entry.candidate, entry.owner].into_iter().flatten();
+        let Some(owner) = others.find(|other| *other != client) else {
             return;
         };
         // A candidate beside it, or instead of it, makes the owner uncertain.
