@@ -438,3 +438,71 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<String>(body).unwrap(), text);
     }
 }
+
+/// The blocks of docs/history.md after a fence that names this language.
+fn documented(language: &str) -> Vec<String> {
+    let page = include_str!("../docs/history.md");
+    let blocks = page.split("```").skip(1).step_by(2);
+    let of_language = blocks.filter_map(|block| block.strip_prefix(language));
+    of_language
+        .map(|block| block.trim_start().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_documented_histories_get_the_documented_verdicts() {
+    let [pause, release] = documented("jsonl").try_into().expect("two histories");
+    let violated = |text: &str| -> Vec<String> {
+        let judgement = judged(text);
+        assert_eq!(judgement.warnings, Vec::<String>::new());
+        let findings = judgement.findings.into_iter();
+        let bad = findings.filter(|finding| finding.verdict == Violated);
+        bad.map(|finding| finding.oracle).collect()
+    };
+    assert_eq!(violated(&pause), ["mutual-exclusion-belief"]);
+    assert_eq!(violated(&release), ["lost-updates", "owner-only-release"]);
+    // Each line is an event as other programs would parse it.
+    for text in [&pause, &release] {
+        let events: Result<Vec<Event>, ReadError> = Reader::new(text.as_bytes()).unwrap().collect();
+        assert_eq!(events.unwrap().len() + 1, text.lines().count());
+    }
+}
+
+#[test]
+fn the_documented_edn_is_what_is_written() {
+    let [shown] = documented("edn").try_into().expect("one block");
+    let event = |time, process, kind, f: &str, value| Event {
+        time,
+        process,
+        kind,
+        f: f.into(),
+        value,
+        error: None,
+    };
+    let invoke = json!({"token": "t0", "key": "lock:a"});
+    let events = [
+        event(
+            1_000_000,
+            Process::Client(0),
+            Kind::Invoke,
+            "acquire",
+            invoke,
+        ),
+        event(
+            1_500_000,
+            Process::Nemesis,
+            Kind::Info,
+            "client-pause",
+            json!({"phase": "start"}),
+        ),
+    ];
+    assert_eq!(edn(&events), shown);
+}
+
+#[test]
+fn the_page_lists_every_oracle() {
+    let page = include_str!("../docs/history.md");
+    for oracle in ORACLES {
+        assert!(page.contains(&format!("| `{oracle}` |")), "{oracle}");
+    }
+}
