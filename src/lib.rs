@@ -12,6 +12,7 @@
 //! | [`check`] | explorers, liveness sweeps, verdicts |
 //! | [`trace`] | counterexamples: the file format that joins both sides |
 //! | [`replay`] | real servers, proxies, client processes, the gate |
+//! | [`history`] | what a free run did, line by line, and the oracles that judge it |
 //! | [`campaign`] | a matrix of checks and replays, into one report |
 //! | [`report`] | one result model and its renderings |
 //! | [`cli`] | one file a subcommand; nothing below it knows clap |

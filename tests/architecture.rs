@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Each layer, and the other layers that it may name.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("redis", &[]),
+    ("history", &[]),
     ("trace", &["redis"]),
     ("lock", &["redis", "trace"]),
     ("world", &["lock", "redis", "trace"]),
@@ -18,13 +19,13 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     (
         "campaign",
         &[
-            "check", "lock", "redis", "replay", "report", "trace", "world",
+            "check", "history", "lock", "redis", "replay", "report", "trace", "world",
         ],
     ),
     (
         "cli",
         &[
-            "campaign", "check", "lock", "redis", "replay", "report", "trace", "world",
+            "campaign", "check", "history", "lock", "redis", "replay", "report", "trace", "world",
         ],
     ),
 ];
@@ -45,7 +46,9 @@ const TERMINAL: &[&str] = &["clap", "println!", "print!(", "anstream::", "indica
 /// real side looks for its programs beside itself.
 fn may_not_name(layer: &str) -> Vec<&'static [&'static str]> {
     match layer {
-        "redis" | "world" | "check" => vec![CLOCKS, SOCKETS, FILES, ENVIRONMENT, TERMINAL],
+        "redis" | "world" | "check" | "history" => {
+            vec![CLOCKS, SOCKETS, FILES, ENVIRONMENT, TERMINAL]
+        }
         "lock" => vec![
             CLOCKS,
             SOCKETS,
@@ -254,6 +257,16 @@ fn planted_breaches_are_found() {
         ),
         ("trace/mod.rs", "std::env::var(\"HOME\")", "names env::var"),
         ("report/html.rs", "println!(\"x\")", "names println!"),
+        (
+            "history/reader.rs",
+            "use crate::trace::Trace;",
+            "uses trace",
+        ),
+        (
+            "history/reader.rs",
+            "let file = std::fs::File::open(path)?;",
+            "names std::fs",
+        ),
         ("elsewhere/mod.rs", "", "in no layer"),
     ] {
         let complaints = Source::new(path, line).complaints().join("\n");

@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod doctor;
 mod explore;
+mod history;
 mod list;
 mod plan;
 mod real;
@@ -112,6 +113,8 @@ enum Command {
     Torture(torture::Args),
     /// Render a report.json again
     Report(report::Args),
+    /// Judge the history of a run, or export it for Jepsen's tools
+    History(history::Args),
     /// Serve a lock's model on stateright's Explorer page
     Explore(explore::Args),
     /// Show the locks, properties and assumptions
@@ -152,6 +155,7 @@ pub fn main() -> ExitCode {
         Command::Scenario(args) => scenario::run(args),
         Command::Torture(args) => torture::run(args),
         Command::Report(args) => report::run(args),
+        Command::History(args) => history::run(args),
         Command::Explore(args) => explore::run(args),
         Command::List(args) => list::run(args),
         Command::Doctor(args) => doctor::run(args),

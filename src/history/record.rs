@@ -1,0 +1,584 @@
+//! An event as the judge reads it.
+//!
+//! [`super::Event`] keeps its value as a JSON tree, which is right for a writer
+//! and too slow for a judge: most of the time went into building and dropping
+//! maps. Here the fields of the whole vocabulary stand side by side, and a line
+//! becomes one of these without a tree.
+//!
+//! Fields are read before it is known what `f` is (it may stand behind them), so
+//! a wrong type is remembered and complained about only if `f` needs the field.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use super::{Kind, Process};
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum F {
+    Acquire,
+    Release,
+    Lost,
+    Read,
+    Write,
+    Take,
+    Draw,
+    Add,
+    Setup,
+    FinalSet,
+    FinalCounter,
+    FinalCoupons,
+    FinalKeys,
+    FinalAcquire,
+    Execute,
+    Stall,
+    Crash,
+    /// Faults and whatever else somebody records.
+    Other,
+}
+
+/// An element of the guarded set, or a winner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Element {
+    Number(i64),
+    Text(Box<str>),
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Element::Number(number) => write!(f, "{number}"),
+            Element::Text(text) => write!(f, "\"{}\"", text.escape_debug()),
+        }
+    }
+}
+
+/// A key that was left on a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LeftKey {
+    pub node: i64,
+    pub key: String,
+    /// Milliseconds; `None` if the key has no expiry.
+    pub pttl_ms: Option<i64>,
+    pub owner: Option<u32>,
+}
+
+/// The fields of `value`. What is absent or null is `None`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Details {
+    pub key: Option<Box<str>>,
+    /// Rounded down to whole nanoseconds; may be negative.
+    pub validity_ns: Option<i64>,
+    pub fence: Option<i64>,
+    pub effect: Option<bool>,
+    pub value: Option<i64>,
+    pub read: Option<i64>,
+    pub wrote: Option<i64>,
+    pub round: Option<i64>,
+    pub element: Option<Element>,
+    /// What few events have.
+    pub rare: Option<Box<Rare>>,
+    /// The first field with a type that nobody expects.
+    pub(super) wrong: Option<Name>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rare {
+    pub left: Option<i64>,
+    pub coupons: Option<i64>,
+    pub counter: Option<i64>,
+    pub client: Option<u32>,
+    pub after_ms: Option<f64>,
+    pub gap_ms: Option<f64>,
+    pub winners: Option<Vec<Element>>,
+    pub elements: Option<Vec<Element>>,
+    pub keys: Option<Vec<LeftKey>>,
+    pub argv: Option<Vec<String>>,
+    pub reply: Option<Value>,
+    pub phase: Option<String>,
+    pub fault: Option<String>,
+}
+
+/// One event.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub line: u64,
+    pub time: u64,
+    pub process: Process,
+    pub kind: Kind,
+    pub f: F,
+    pub details: Details,
+    /// A field that the vocabulary does not have.
+    pub unknown: Option<Box<str>>,
+}
+
+impl Details {
+    pub(super) fn rare(&self) -> Option<&Rare> {
+        self.rare.as_deref()
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn has(&self, name: Name) -> bool {
+        let rare = |have: fn(&Rare) -> bool| self.rare().is_some_and(have);
+        match name {
+            Name::Value => self.value.is_some(),
+            Name::Read => self.read.is_some(),
+            Name::Wrote => self.wrote.is_some(),
+            Name::Round => self.round.is_some(),
+            Name::Element => self.element.is_some(),
+            Name::Left => rare(|rare| rare.left.is_some()),
+            Name::Client => rare(|rare| rare.client.is_some()),
+            Name::Winners => rare(|rare| rare.winners.is_some()),
+            Name::Elements => rare(|rare| rare.elements.is_some()),
+            Name::Keys => rare(|rare| rare.keys.is_some()),
+            Name::Argv => rare(|rare| rare.argv.is_some()),
+            _ => true,
+        }
+    }
+}
+
+impl Record {
+    /// Says which field is missing or has a wrong type.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.f == F::Other {
+            return Ok(());
+        }
+        for name in needed(self.f, self.kind) {
+            if !self.details.has(*name) && self.details.wrong != Some(*name) {
+                return Err(format!("its `value` lacks `{}`", name.text()));
+            }
+        }
+        match self.details.wrong {
+            Some(name) => Err(format!(
+                "`{}` in its `value` has a wrong type or range",
+                name.text()
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What an event cannot be judged without.
+fn needed(f: F, kind: Kind) -> &'static [Name] {
+    match (f, kind) {
+        (F::Read | F::FinalCounter, Kind::Ok) => &[Name::Value],
+        (F::Write, Kind::Invoke) => &[Name::Read, Name::Wrote],
+        (F::Take, Kind::Ok) => &[Name::Read],
+        (F::Draw, Kind::Invoke) => &[Name::Round],
+        (F::Draw, Kind::Ok) => &[Name::Winners],
+        (F::Add, Kind::Invoke) => &[Name::Element],
+        (F::FinalSet, Kind::Ok) => &[Name::Elements],
+        (F::FinalCoupons, Kind::Ok) => &[Name::Left],
+        (F::FinalKeys, Kind::Ok) => &[Name::Keys],
+        (F::Execute, _) => &[Name::Client, Name::Argv],
+        (F::Crash, _) => &[Name::Client],
+        _ => &[],
+    }
+}
+
+impl<'de> Deserialize<'de> for F {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<F, D::Error> {
+        struct Names;
+        impl Visitor<'_> for Names {
+            type Value = F;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of an operation")
+            }
+            fn visit_str<E>(self, name: &str) -> Result<F, E> {
+                Ok(match name {
+                    "acquire" => F::Acquire,
+                    "release" => F::Release,
+                    "lost" => F::Lost,
+                    "read" => F::Read,
+                    "write" => F::Write,
+                    "take" => F::Take,
+                    "draw" => F::Draw,
+                    "add" => F::Add,
+                    "setup" => F::Setup,
+                    "final-set" => F::FinalSet,
+                    "final-counter" => F::FinalCounter,
+                    "final-coupons" => F::FinalCoupons,
+                    "final-keys" => F::FinalKeys,
+                    "final-acquire" => F::FinalAcquire,
+                    "execute" => F::Execute,
+                    "stall" => F::Stall,
+                    "crash" => F::Crash,
+                    _ => F::Other,
+                })
+            }
+        }
+        deserializer.deserialize_str(Names)
+    }
+}
+
+macro_rules! names {
+    ($($name:ident = $text:literal),* $(,)?) => {
+        /// The fields of an event and of every `value`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Name { $($name),* }
+
+        impl Name {
+            fn text(self) -> &'static str {
+                match self { $(Name::$name => $text),* }
+            }
+            fn of(text: &str) -> Option<Name> {
+                match text { $($text => Some(Name::$name),)* _ => None }
+            }
+        }
+
+        /// All names, for the hint at a misspelt one.
+        pub(super) fn names() -> Vec<&'static str> {
+            vec![$($text),*]
+        }
+    };
+}
+
+names! {
+    Time = "time", Process = "process", Type = "type", F = "f", Value = "value", Error = "error",
+    Index = "index", Token = "token", Key = "key", ValidityMs = "validity_ms", Fence = "fence",
+    ClockOffsetMs = "clock_offset_ms", Effect = "effect", Read = "read", Wrote = "wrote",
+    Left = "left", Coupons = "coupons", Counter = "counter", Round = "round",
+    Winners = "winners", Element = "element", Elements = "elements", Keys = "keys",
+    AfterMs = "after_ms", Client = "client", Argv = "argv", Reply = "reply", Phase = "phase",
+    Fault = "fault", GapMs = "gap_ms",
+}
+
+/// A field's name, borrowed from nothing.
+enum Field {
+    Known(Name),
+    Unknown(Box<str>),
+}
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Field, D::Error> {
+        struct Names;
+        impl Visitor<'_> for Names {
+            type Value = Field;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a field's name")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Field, E> {
+                Ok(Name::of(text).map_or_else(|| Field::Unknown(text.into()), Field::Known))
+            }
+        }
+        deserializer.deserialize_identifier(Names)
+    }
+}
+
+/// A value that is no list and no object.
+enum Scalar {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(Box<str>),
+    Other,
+}
+
+impl Scalar {
+    /// A whole number; `2.0` is one.
+    fn whole(&self) -> Option<i64> {
+        match self {
+            Scalar::Int(int) => Some(*int),
+            Scalar::Float(float) if float.fract() == 0.0 && float.abs() < 9e15 => {
+                Some(*float as i64)
+            }
+            _ => None,
+        }
+    }
+
+    fn number(&self) -> Option<f64> {
+        match self {
+            Scalar::Int(int) => Some(*int as f64),
+            Scalar::Float(float) => Some(*float),
+            _ => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Scalar, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Scalar;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+            fn visit_unit<E>(self) -> Result<Scalar, E> {
+                Ok(Scalar::Null)
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Scalar, E> {
+                Ok(Scalar::Bool(value))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Scalar, E> {
+                Ok(Scalar::Int(value))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Scalar, E> {
+                Ok(i64::try_from(value).map_or(Scalar::Other, Scalar::Int))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Scalar, E> {
+                Ok(Scalar::Float(value))
+            }
+            fn visit_str<E>(self, value: &str) -> Result<Scalar, E> {
+                Ok(Scalar::Text(value.into()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Scalar::Other)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Scalar::Other)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Record, D::Error> {
+        deserializer.deserialize_map(RecordVisitor)
+    }
+}
+
+struct RecordVisitor;
+
+impl<'de> Visitor<'de> for RecordVisitor {
+    type Value = Record;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
+        use serde::de::Error;
+        let (mut time, mut process, mut kind, mut f) = (None, None, None, None);
+        let mut found = Found::default();
+        while let Some(field) = map.next_key::<Field>()? {
+            match field {
+                Field::Known(Name::Time) => time = Some(map.next_value::<u64>()?),
+                Field::Known(Name::Process) => process = Some(map.next_value()?),
+                Field::Known(Name::Type) => kind = Some(map.next_value()?),
+                Field::Known(Name::F) => f = Some(map.next_value()?),
+                Field::Known(Name::Value) => found = map.next_value()?,
+                Field::Known(Name::Error | Name::Index) => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+                Field::Known(name) => {
+                    found.unknown.get_or_insert_with(|| name.text().into());
+                    map.next_value::<IgnoredAny>()?;
+                }
+                Field::Unknown(name) => {
+                    found.unknown.get_or_insert(name);
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        let f = f.ok_or_else(|| A::Error::missing_field("f"))?;
+        // What somebody else's operation carries is none of our business.
+        let unknown = found.unknown.filter(|_| f != F::Other);
+        Ok(Record {
+            line: 0,
+            time: time.ok_or_else(|| A::Error::missing_field("time"))?,
+            process: process.ok_or_else(|| A::Error::missing_field("process"))?,
+            kind: kind.ok_or_else(|| A::Error::missing_field("type"))?,
+            f,
+            details: found.details,
+            unknown,
+        })
+    }
+}
+
+/// A `value`, whatever it is.
+#[derive(Default)]
+struct Found {
+    details: Details,
+    unknown: Option<Box<str>>,
+}
+
+impl<'de> Deserialize<'de> for Found {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Found, D::Error> {
+        deserializer.deserialize_any(FoundVisitor)
+    }
+}
+
+struct FoundVisitor;
+
+impl FoundVisitor {
+    fn no_object() -> Found {
+        let mut found = Found::default();
+        found.details.wrong = Some(Name::Value);
+        found
+    }
+}
+
+impl<'de> Visitor<'de> for FoundVisitor {
+    type Value = Found;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Found, E> {
+        Ok(Found::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Found, E> {
+        Ok(Self::no_object())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Found, E> {
+        Ok(Self::no_object())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Found, E> {
+        Ok(Self::no_object())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Found, E> {
+        Ok(Self::no_object())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Found, E> {
+        Ok(Self::no_object())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Found, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::no_object())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
+        let mut found = Found::default();
+        while let Some(field) = map.next_key::<Field>()? {
+            let name = match field {
+                Field::Known(name) => name,
+                Field::Unknown(name) => {
+                    found.unknown.get_or_insert(name);
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            let fits = match name {
+                Name::Token => {
+                    map.next_value::<IgnoredAny>()?;
+                    true
+                }
+                Name::Winners | Name::Elements | Name::Keys | Name::Argv | Name::Reply => {
+                    set_tree(found.details.rare_mut(), name, map.next_value()?)
+                }
+                name => {
+                    let scalar = map.next_value::<Scalar>()?;
+                    matches!(scalar, Scalar::Null)
+                        || set(&mut found.details, name, scalar).is_some()
+                }
+            };
+            if !fits {
+                found.details.wrong.get_or_insert(name);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Puts a scalar into its place; `None` if it does not fit.
+fn set(details: &mut Details, name: Name, scalar: Scalar) -> Option<()> {
+    match name {
+        Name::Key => details.key = Some(text(scalar)?),
+        Name::ValidityMs => {
+            // A cast saturates; a validity of 292 years is for ever.
+            details.validity_ns = Some((scalar.number()? * 1e6).floor() as i64);
+        }
+        Name::Fence => details.fence = Some(scalar.whole()?),
+        Name::Effect => match scalar {
+            Scalar::Bool(effect) => details.effect = Some(effect),
+            _ => return None,
+        },
+        Name::Value => details.value = Some(scalar.whole()?),
+        Name::Read => details.read = Some(scalar.whole()?),
+        Name::Wrote => details.wrote = Some(scalar.whole()?),
+        Name::Round => details.round = Some(scalar.whole()?),
+        Name::Element => match scalar {
+            Scalar::Text(text) => details.element = Some(Element::Text(text)),
+            other => details.element = Some(Element::Number(other.whole()?)),
+        },
+        Name::Left => details.rare_mut().left = Some(scalar.whole()?),
+        Name::Coupons => details.rare_mut().coupons = Some(scalar.whole()?),
+        Name::Counter => details.rare_mut().counter = Some(scalar.whole()?),
+        Name::Client => {
+            details.rare_mut().client = Some(u32::try_from(scalar.whole()?).ok()?);
+        }
+        Name::AfterMs => details.rare_mut().after_ms = Some(scalar.number()?),
+        Name::GapMs => details.rare_mut().gap_ms = Some(scalar.number()?),
+        Name::Phase => details.rare_mut().phase = Some(text(scalar)?.into()),
+        Name::Fault => details.rare_mut().fault = Some(text(scalar)?.into()),
+        Name::ClockOffsetMs => {
+            scalar.number()?;
+        }
+        // Names of the event itself mean nothing inside of a value.
+        _ => {}
+    }
+    Some(())
+}
+
+fn text(scalar: Scalar) -> Option<Box<str>> {
+    match scalar {
+        Scalar::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Puts a list (or a reply) into its place; false if it does not fit.
+fn set_tree(rare: &mut Rare, name: Name, tree: Value) -> bool {
+    if tree.is_null() {
+        return true;
+    }
+    if name == Name::Reply {
+        rare.reply = Some(tree);
+        return true;
+    }
+    let Value::Array(items) = tree else {
+        return false;
+    };
+    let set = match name {
+        Name::Winners => list(items, element).map(|all| rare.winners = Some(all)),
+        Name::Elements => list(items, element).map(|all| rare.elements = Some(all)),
+        Name::Keys => list(items, left_key).map(|all| rare.keys = Some(all)),
+        _ => list(items, |item| match item {
+            Value::String(text) => Some(text),
+            _ => None,
+        })
+        .map(|all| rare.argv = Some(all)),
+    };
+    set.is_some()
+}
+
+fn list<T>(items: Vec<Value>, one: impl Fn(Value) -> Option<T>) -> Option<Vec<T>> {
+    items.into_iter().map(one).collect()
+}
+
+fn element(item: Value) -> Option<Element> {
+    match item {
+        Value::String(text) => Some(Element::Text(text.into())),
+        Value::Number(number) => number.as_i64().map(Element::Number),
+        _ => None,
+    }
+}
+
+fn left_key(item: Value) -> Option<LeftKey> {
+    let pttl_ms = item.get("pttl_ms")?.as_i64()?;
+    Some(LeftKey {
+        node: item.get("node")?.as_i64()?,
+        key: item.get("key")?.as_str()?.to_owned(),
+        pttl_ms: (pttl_ms >= 0).then_some(pttl_ms),
+        owner: match item.get("owner") {
+            None | Some(Value::Null) => None,
+            Some(owner) => Some(u32::try_from(owner.as_u64()?).ok()?),
+        },
+    })
+}
