@@ -15,7 +15,7 @@
 //! | file | what it is |
 //! |---|---|
 //! | [`Writer`], [`Reader`] | the file, one whole line an event |
-//! | `record` | an event as the judge reads it: no tree, no copies |
+//! | `record`, `scalar` | an event as the judge reads it: no tree, no copies |
 //! | `order`, `operations` | events in order of time; invocations with their ends |
 //! | `oracle/` | one file a question |
 //! | [`judge`] | all oracles over one pass |
@@ -29,6 +29,7 @@ mod oracle;
 mod order;
 mod reader;
 mod record;
+mod scalar;
 mod writer;
 
 use std::collections::BTreeMap;

@@ -8,8 +8,9 @@
 //!
 //! An acquire of unknown outcome may have held from its invocation, which is in
 //! the past when the outcome turns out to be unknown. For that each key keeps
-//! the latest end of a hold of two different clients: whichever client asks, one
-//! of the two is another's.
+//! the latest end of a hold, and whose it was. One is enough: if it is the
+//! asking client's own, it came before that client's invocation, and so did
+//! every other end.
 
 /// One client's hold of one key.
 pub(super) struct Hold {
@@ -59,8 +60,8 @@ pub(super) struct Grant {
 #[derive(Default)]
 pub(super) struct KeyHolds {
     pub active: Vec<Hold>,
-    /// The latest end of a hold, for two different clients: client, end.
-    ended: [Option<(u32, u64)>; 2],
+    /// The client whose hold ended last, and when.
+    ended: Option<(u32, u64)>,
 }
 
 impl KeyHolds {
@@ -112,11 +113,10 @@ impl KeyHolds {
             later: (client, line),
             earlier,
         };
-        let ended = self.ended.iter().flatten();
-        let mut found = ended
-            .filter(|(other, end)| *other != client && *end > since && now > since)
-            .map(|(other, _)| clash((*other, None)))
-            .next();
+        let mut found = self
+            .ended
+            .filter(|(_, end)| *end > since && now > since)
+            .map(|(other, _)| clash((other, None)));
         for other in self.active.iter().filter(|other| other.client != client) {
             if since.max(other.since) < now.min(other.may_until) {
                 found = found.or(Some(clash((other.client, Some(other.line)))));
@@ -182,16 +182,8 @@ impl KeyHolds {
     }
 
     fn over(&mut self, client: u32, end: u64) {
-        let place = self
-            .ended
-            .iter()
-            .position(|slot| slot.is_none_or(|(other, _)| other == client))
-            .or_else(|| (0..2).min_by_key(|slot| self.ended[*slot].map(|(_, end)| end)));
-        if let Some(slot) = place.map(|place| &mut self.ended[place]) {
-            let before = slot.map_or(0, |(_, before)| before);
-            if before <= end {
-                *slot = Some((client, end));
-            }
+        if self.ended.is_none_or(|(_, latest)| latest <= end) {
+            self.ended = Some((client, end));
         }
     }
 
