@@ -118,7 +118,7 @@ async fn a_real_toxiproxy_stands_in_every_link_if_asked_for() {
             proxy: ProxyKind::Toxiproxy(program.clone()),
             ..options(kind)
         };
-        let topology = Topology::start(&options).await.unwrap();
+        let mut topology = Topology::start(&options).await.unwrap();
         println!("{kind:?} through toxiproxy in {:?}", begun.elapsed());
         assert!(
             topology
@@ -127,6 +127,14 @@ async fn a_real_toxiproxy_stands_in_every_link_if_asked_for() {
         );
         nobody_bypasses(&topology).await;
         clients_reach_it(&topology).await;
+        // A proxy that vanishes is told, and not taken for a fault.
+        let pid = topology.toxiproxy().unwrap().pid();
+        topology.check_alive().unwrap();
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        support::until(async || topology.check_alive().is_err()).await;
+        let error = topology.check_alive().unwrap_err().to_string();
+        assert!(error.contains("toxiproxy-server"), "{error}");
     }
 }
 

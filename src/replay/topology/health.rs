@@ -126,8 +126,8 @@ impl Topology {
             .map(|(party, answer)| format!("{party} answers PING with {answer:?}"))
     }
 
-    /// An error, with the end of its log, if a server ended although nobody told
-    /// it to. One that the harness killed is no error.
+    /// An error, with the end of its log, if a server or the toxiproxy ended
+    /// although nobody told it to. A server that the harness killed is no error.
     pub fn check_alive(&mut self) -> Result<(), TopologyError> {
         let nodes = (0..).map(Party::Node).zip(&mut self.nodes);
         let sentinels = (0..).map(Party::Sentinel).zip(&mut self.sentinels);
@@ -136,6 +136,9 @@ impl Topology {
                 .server
                 .check_alive()
                 .map_err(|source| TopologyError::Died { party, source })?;
+        }
+        if let Some(toxiproxy) = self.toxiproxy() {
+            toxiproxy.check_alive()?;
         }
         Ok(())
     }
