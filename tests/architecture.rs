@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Each layer, and the other layers that it may name.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("redis", &[]),
     ("history", &[]),
     ("trace", &["redis"]),
@@ -15,17 +15,25 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     ("world", &["lock", "redis", "trace"]),
     ("check", &["lock", "redis", "trace", "world"]),
     ("replay", &["lock", "redis", "trace"]),
+    ("scenario", &["replay", "world"]),
+    (
+        "torture",
+        &[
+            "history", "lock", "redis", "replay", "scenario", "trace", "world",
+        ],
+    ),
     ("report", &["check", "trace"]),
     (
         "campaign",
         &[
-            "check", "history", "lock", "redis", "replay", "report", "trace", "world",
+            "check", "history", "lock", "redis", "replay", "report", "scenario", "trace", "world",
         ],
     ),
     (
         "cli",
         &[
-            "campaign", "check", "history", "lock", "redis", "replay", "report", "trace", "world",
+            "campaign", "check", "history", "lock", "redis", "replay", "report", "scenario",
+            "torture", "trace", "world",
         ],
     ),
 ];
@@ -46,7 +54,7 @@ const TERMINAL: &[&str] = &["clap", "println!", "print!(", "anstream::", "indica
 /// real side looks for its programs beside itself.
 fn may_not_name(layer: &str) -> Vec<&'static [&'static str]> {
     match layer {
-        "redis" | "world" | "check" | "history" => {
+        "redis" | "world" | "check" | "history" | "scenario" => {
             vec![CLOCKS, SOCKETS, FILES, ENVIRONMENT, TERMINAL]
         }
         "lock" => vec![
@@ -58,7 +66,7 @@ fn may_not_name(layer: &str) -> Vec<&'static [&'static str]> {
         ],
         "trace" | "report" => vec![CLOCKS, SOCKETS, ENVIRONMENT, TERMINAL],
         "campaign" => vec![CLOCKS, SOCKETS, FILES, ENVIRONMENT, TERMINAL],
-        "replay" => vec![ENVIRONMENT, TERMINAL, &["stateright"]],
+        "replay" | "torture" => vec![ENVIRONMENT, TERMINAL, &["stateright"]],
         _ => vec![],
     }
 }

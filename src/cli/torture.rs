@@ -1,16 +1,22 @@
 //! `lockproof torture`: free runs of a scenario, judged.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use comfy_table::{Table, presets};
 
+use crate::history::{self, FindingVerdict, JudgeOptions, Judgement, Reader};
 use crate::lock::LockFile;
 use crate::replay::binaries;
 use crate::replay::proxy::toxiproxy;
 use crate::replay::topology::ProxyKind;
-use crate::scenario::Scenario;
+use crate::scenario::{Expectation, Scenario};
+use crate::torture::agreement::{self, Agreement};
 use crate::torture::free::{self, FreeOptions, FreeRun, Now};
+use crate::torture::rate::Rate;
 
 use super::real::{Real, RealArgs};
 use super::screen::{self, Screen};
@@ -97,7 +103,7 @@ fn torture(
         .map_err(Failure::internal)?;
     let first = args.seed.unwrap_or(scenario.run.seed);
     let runs = args.runs.unwrap_or(scenario.run.runs);
-    let mut exit = Exit::Fine;
+    let mut tries = Vec::new();
     for seed in first..first + u64::from(runs) {
         let options = FreeOptions {
             scenario: scenario.clone(),
@@ -110,12 +116,19 @@ fn torture(
             proxy: proxy.clone(),
             history: folder.join(format!("seed-{seed}.history.jsonl")),
         };
-        exit = exit.max(one(&options, &folder, real)?);
+        tries.push(one(&options, &folder, real)?);
     }
-    Ok(exit)
+    conclude(scenario, &lock.name, &tries)
 }
 
-fn one(options: &FreeOptions, folder: &Path, real: &Real) -> Ended {
+/// A run and what the oracles say of it.
+struct Try {
+    seed: u64,
+    run: FreeRun,
+    judgement: Judgement,
+}
+
+fn one(options: &FreeOptions, folder: &Path, real: &Real) -> Result<Try, Failure> {
     let schedule = free::schedule(options);
     let path = folder.join(format!("seed-{}.schedule.json", options.seed));
     std::fs::write(&path, schedule.to_json())
@@ -130,7 +143,109 @@ fn one(options: &FreeOptions, folder: &Path, real: &Real) -> Ended {
         .map_err(Failure::internal)?;
     screen.clear();
     show(&title, &run, options)?;
-    Ok(Exit::Fine)
+    let judgement = judged(&options.history)?;
+    let path = options.history.with_extension("judgement.json");
+    let text = serde_json::to_string_pretty(&judgement).map_err(Failure::internal)?;
+    std::fs::write(&path, text + "\n")
+        .with_context(|| format!("failed to write {}", path.display()))
+        .map_err(Failure::internal)?;
+    Ok(Try {
+        seed: options.seed,
+        run,
+        judgement,
+    })
+}
+
+fn judged(path: &Path) -> Result<Judgement, Failure> {
+    let file = File::open(path)
+        .with_context(|| format!("failed to read {}", path.display()))
+        .map_err(Failure::internal)?;
+    let told = |error| Failure::internal(anyhow!("{}: {error}", path.display()));
+    let reader = Reader::new(BufReader::new(file)).map_err(told)?;
+    history::judge(reader, &JudgeOptions::default()).map_err(told)
+}
+
+/// The oracles' answers over all runs, beside the model's.
+fn conclude(scenario: &Scenario, lock: &str, tries: &[Try]) -> Ended {
+    let expected = scenario.expect.get(lock).cloned();
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["oracle", "free runs", "model"]);
+    for oracle in history::ORACLES {
+        let rate = rate(oracle, tries);
+        if rate.runs > 0 {
+            let model = expected.as_ref().map_or("not asked", |expected| {
+                match agreement::predicted(expected, oracle) {
+                    Some(true) => "violated",
+                    Some(false) => "holds",
+                    None => "-",
+                }
+            });
+            table.add_row([oracle.to_owned(), rate.to_string(), model.to_owned()]);
+        }
+    }
+    screen::print(table)?;
+    match expected {
+        Some(expected) => compare(scenario, &expected, tries),
+        None => Ok(match tries.iter().any(|one| agreement::observed(&one.judgement).next().is_some()) {
+            true => Exit::Violation,
+            false => Exit::Fine,
+        }),
+    }
+}
+
+/// In how many runs an oracle saw a violation, of those where it could.
+fn rate(oracle: &str, tries: &[Try]) -> Rate {
+    let mut rate = Rate { events: 0, runs: 0 };
+    for one in tries {
+        let finding = one.judgement.findings.iter().find(|found| found.oracle == oracle);
+        match finding.map(|found| found.verdict) {
+            Some(FindingVerdict::Violated) => {
+                rate.events += 1;
+                rate.runs += 1;
+            }
+            Some(FindingVerdict::NotObserved | FindingVerdict::Unknown) => rate.runs += 1,
+            Some(FindingVerdict::NotApplicable) | None => {}
+        }
+    }
+    rate
+}
+
+/// Observed and predicted must agree in both directions.
+fn compare(scenario: &Scenario, expected: &Expectation, tries: &[Try]) -> Ended {
+    // The model's clients react within a tick.
+    let bound_ms = scenario.clients.ttl_ms as u64 / u64::from(scenario.model.ttl_ticks);
+    let mut exit = Exit::Fine;
+    for one in tries {
+        match agreement::agreement(expected, &one.judgement, &one.run, bound_ms) {
+            Agreement::Agrees => {}
+            Agreement::Contradicts(oracles) => {
+                exit = exit.max(Exit::Violation);
+                screen::note(format_args!(
+                    "seed {}: observed {}, and the model says that it holds: an error of lockproof or of the expectation",
+                    one.seed,
+                    oracles.join(", ")
+                ));
+            }
+            Agreement::Stalled(oracles, stall_ms) => {
+                screen::note(format_args!(
+                    "seed {}: unknown: {} was observed, and a client did not run for {stall_ms} ms, which nobody injected",
+                    one.seed,
+                    oracles.join(", ")
+                ));
+                if exit == Exit::Fine {
+                    exit = Exit::Unknown;
+                }
+            }
+        }
+    }
+    for oracle in &expected.observed {
+        if rate(oracle, tries).events == 0 {
+            exit = Exit::Violation;
+            screen::note(format_args!("{oracle} was expected to be observed, and was not"));
+        }
+    }
+    Ok(exit)
 }
 
 fn progress(title: &str, now: &Now) -> String {

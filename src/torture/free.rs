@@ -413,7 +413,6 @@ async fn conclude(
     tokio::time::sleep(grace).await;
     let value = json!({ "keys": keys(options, topology).await, "after_ms": grace.as_millis() as u64 });
     recorder.say(Process::Harness, Kind::Ok, "final-keys", value);
-    final_store(options, store, recorder).await?;
     let before = recorder.tally().acquired;
     let mut crew = Crew::start(options.program.clone(), vec![probe], recorder.clone())
         .map_err(FreeError::Clients)?;
@@ -421,7 +420,8 @@ async fn conclude(
     let acquired = recorder.tally().acquired > before;
     let kind = if acquired { Kind::Ok } else { Kind::Fail };
     recorder.say(Process::Harness, kind, "final-acquire", json!(null));
-    Ok(())
+    // Last, for the probe has worked under the lock as well.
+    final_store(options, store, recorder).await
 }
 
 async fn final_store(

@@ -13,6 +13,8 @@
 //! | `store` | the guarded resource: a Redis of its own that no fault touches |
 //! | `crew` | the actors of a run, started, stopped and killed |
 //! | `free` | one run from the first server to the judged history |
+//! | `recorder` | the history, and figures on the way |
+//! | `agreement` | what was observed beside what the model says |
 //! | `rate` | n of N with a confidence interval |
 //!
 //! An actor is a process of its own, apart from the adapter that it drives:
@@ -20,6 +22,7 @@
 //! would not be one.
 
 pub mod actor;
+pub mod agreement;
 pub mod clock;
 mod crew;
 pub mod free;

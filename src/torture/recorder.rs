@@ -20,8 +20,10 @@ pub struct Tally {
     pub operations: u64,
     /// Acquires that succeeded.
     pub acquired: u64,
-    /// Times a process found that it had not run.
+    /// Times a client found that it had not run, though nobody had stopped it.
     pub stalls: u64,
+    /// The longest of these, in ms.
+    pub stall_max_ms: u64,
 }
 
 /// Writes the history of a run. Clones write to the same file.
@@ -35,6 +37,8 @@ struct Inner {
     writer: Writer<File>,
     tally: Tally,
     newest: u64,
+    /// When the nemesis stopped or killed a client, from and to, in ns.
+    stops: Vec<(u64, Option<u64>)>,
     /// The first error of the file; what comes after it is not written.
     broken: Option<io::Error>,
 }
@@ -49,6 +53,7 @@ impl Recorder {
             writer: Writer::create(File::create(path)?, header)?,
             tally: Tally::default(),
             newest: 0,
+            stops: Vec::new(),
             broken: None,
         };
         Ok(Recorder {
@@ -114,6 +119,35 @@ impl Inner {
         let lock = matches!(event.f.as_str(), "acquire" | "release");
         self.tally.operations += u64::from(lock && event.kind != Kind::Invoke);
         self.tally.acquired += u64::from(event.f == "acquire" && event.kind == Kind::Ok);
-        self.tally.stalls += u64::from(event.f == "stall");
+        match event.f.as_str() {
+            "client-pause" | "client-crash" => self.note_stop(event),
+            "stall" => self.note_stall(event),
+            _ => {}
+        }
+    }
+
+    fn note_stop(&mut self, event: &Event) {
+        match event.value["phase"].as_str() {
+            Some("start") => self.stops.push((event.time, None)),
+            Some("end") => {
+                for (_, end) in self.stops.iter_mut().filter(|(_, end)| end.is_none()) {
+                    *end = Some(event.time);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A gap that no stop of the nemesis's explains is the machine's own.
+    fn note_stall(&mut self, event: &Event) {
+        let gap_ms = event.value["gap_ms"].as_u64().unwrap_or(0);
+        let from = event.time.saturating_sub(gap_ms * 1_000_000);
+        let explains = |(begin, end): &(u64, Option<u64>)| {
+            *begin < event.time && end.is_none_or(|end| end > from)
+        };
+        if !self.stops.iter().any(explains) {
+            self.tally.stalls += 1;
+            self.tally.stall_max_ms = self.tally.stall_max_ms.max(gap_ms);
+        }
     }
 }

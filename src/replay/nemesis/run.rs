@@ -174,7 +174,8 @@ impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
     /// Heals what is in force, the last first.
     async fn heal_all(&mut self) -> Result<(), NemesisError> {
         let mut first = Ok(());
-        while let Some(id) = self.open.keys().next_back().copied() {
+        let begun: Vec<u32> = self.open.keys().rev().copied().collect();
+        for id in begun {
             let healed = self.heal(id).await;
             if first.is_ok() {
                 first = healed;

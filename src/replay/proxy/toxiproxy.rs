@@ -55,7 +55,7 @@ pub enum ToxiproxyError {
     #[error("failed to start {PROGRAM}: {0}")]
     Start(#[from] std::io::Error),
     /// The process ended, or does not answer.
-    #[error("{PROGRAM} did not become ready ({why}); it printed:\n{log}")]
+    #[error("{PROGRAM} is not there to be asked ({why}); it printed:\n{log}")]
     NotReady {
         /// How it failed.
         why: String,
@@ -97,15 +97,15 @@ pub fn find_program(directories: &[PathBuf]) -> Result<PathBuf, ToxiproxyError> 
 /// A toxiproxy server process. It ends when this and all of its links are gone.
 #[derive(Clone, Debug)]
 pub struct Toxiproxy {
-    _process: Arc<Process>,
+    process: Arc<Process>,
     api: Api,
 }
 
 #[derive(Debug)]
 struct Process {
-    _child: std::sync::Mutex<Reaped>,
+    child: std::sync::Mutex<Reaped>,
     _lease: PortLease,
-    _log: NamedTempFile,
+    log: NamedTempFile,
 }
 
 impl Toxiproxy {
@@ -126,14 +126,33 @@ impl Toxiproxy {
         let api = Api::new(&lease.address().to_string());
         wait_ready(&mut child, &api, log.path()).await?;
         let process = Process {
-            _child: std::sync::Mutex::new(child),
+            child: std::sync::Mutex::new(child),
             _lease: lease,
-            _log: log,
+            log,
         };
         Ok(Toxiproxy {
-            _process: Arc::new(process),
+            process: Arc::new(process),
             api,
         })
+    }
+
+    /// The server's process id.
+    pub fn pid(&self) -> u32 {
+        self.child().pid()
+    }
+
+    /// An error, with what it printed, if the server ended.
+    pub fn check_alive(&self) -> Result<(), ToxiproxyError> {
+        match self.child().child().try_wait()? {
+            None => Ok(()),
+            Some(status) => Err(not_ready(&self.process.log, format!("it ended: {status}"))),
+        }
+    }
+
+    fn child(&self) -> std::sync::MutexGuard<'_, Reaped> {
+        // Nothing that holds the lock can leave it half changed.
+        let lock = self.process.child.lock();
+        lock.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// The HTTP API, for what a [`Link`] does not offer.
@@ -188,12 +207,16 @@ async fn wait_ready(child: &mut Reaped, api: &Api, log: &Path) -> Result<(), Tox
             (None, Err(error)) => error.to_string(),
         };
         if ended.is_some() || Instant::now() >= deadline {
-            let log = std::fs::read(log).unwrap_or_default();
-            let log = String::from_utf8_lossy(&log).into_owned();
-            return Err(ToxiproxyError::NotReady { why, log });
+            return Err(not_ready(log, why));
         }
         sleep(Duration::from_millis(2)).await;
     }
+}
+
+fn not_ready(log: impl AsRef<Path>, why: String) -> ToxiproxyError {
+    let log = std::fs::read(log).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log).into_owned();
+    ToxiproxyError::NotReady { why, log }
 }
 
 /// One proxy of a toxiproxy server.

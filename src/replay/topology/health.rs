@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 use super::error::TopologyError;
 use super::names::Party;
 use super::options::TopologyKind;
+use super::role::Role;
 use super::{POLL, Topology};
 use crate::redis::Reply;
 
@@ -14,11 +15,36 @@ impl Topology {
     /// Waits until every server runs and plays its part: replicas in step,
     /// Sentinels in touch, the cluster whole.
     pub async fn wait_healthy(&mut self, patience: Duration) -> Result<(), TopologyError> {
-        let deadline = Instant::now() + patience;
+        self.healthy_until(Instant::now() + patience, patience)
+            .await
+    }
+
+    /// The same; `patience` is what is said in an error.
+    pub(super) async fn healthy_until(
+        &mut self,
+        deadline: Instant,
+        patience: Duration,
+    ) -> Result<(), TopologyError> {
+        // Until replicas have this much of the primary's stream; see `stream`.
+        let mut stream = None;
         loop {
             self.check_alive()?;
-            let Some(missing) = self.missing().await else {
-                return Ok(());
+            let missing = match (self.missing().await, stream) {
+                (Some(missing), _) => {
+                    stream = None;
+                    missing
+                }
+                (None, None) => match self.stream().await {
+                    Some(offset) => {
+                        stream = Some(offset);
+                        continue;
+                    }
+                    None => return Ok(()),
+                },
+                (None, Some(offset)) => match self.behind(offset).await {
+                    Some(behind) => behind,
+                    None => return Ok(()),
+                },
             };
             if Instant::now() >= deadline {
                 return Err(TopologyError::Unhealthy {
@@ -29,6 +55,40 @@ impl Topology {
             }
             sleep(POLL).await;
         }
+    }
+
+    /// Sends something down the primary's replication stream and gives the offset
+    /// after it; `None` where the harness has no means to.
+    ///
+    /// A primary counts a replica as online before it sends it anything: it waits
+    /// for the replica's first word, up to a second. A lag that nobody asked for
+    /// would spoil a scenario about lag, so health means that the stream flows. A
+    /// published message goes down the stream and leaves no key behind; a cluster
+    /// carries it otherwise, but has no such second left after its start.
+    async fn stream(&self) -> Option<i64> {
+        let (TopologyKind::Replicated { .. } | TopologyKind::Sentinel { .. }) = self.kind() else {
+            return None;
+        };
+        let primary = self.primary().await.ok()?;
+        self.ask(Party::Node(primary), &["PUBLISH", "lockproof", "flows"])
+            .await?;
+        match self.roles().await.remove(&primary)? {
+            Role::Primary { offset, .. } => Some(offset),
+            Role::Replica { .. } => None,
+        }
+    }
+
+    /// Who has less than this of the primary's stream.
+    async fn behind(&self, wanted: i64) -> Option<String> {
+        self.roles()
+            .await
+            .into_iter()
+            .find_map(|(node, role)| match role {
+                Role::Replica { offset, .. } if offset < wanted => Some(format!(
+                    "node-{node} has {offset} of {wanted} bytes of the primary's stream"
+                )),
+                _ => None,
+            })
     }
 
     /// What is missing until the topology is healthy; `None` if nothing is.
@@ -66,8 +126,8 @@ impl Topology {
             .map(|(party, answer)| format!("{party} answers PING with {answer:?}"))
     }
 
-    /// An error, with the end of its log, if a server ended although nobody told
-    /// it to. One that the harness killed is no error.
+    /// An error, with the end of its log, if a server or the toxiproxy ended
+    /// although nobody told it to. A server that the harness killed is no error.
     pub fn check_alive(&mut self) -> Result<(), TopologyError> {
         let nodes = (0..).map(Party::Node).zip(&mut self.nodes);
         let sentinels = (0..).map(Party::Sentinel).zip(&mut self.sentinels);
@@ -76,6 +136,9 @@ impl Topology {
                 .server
                 .check_alive()
                 .map_err(|source| TopologyError::Died { party, source })?;
+        }
+        if let Some(toxiproxy) = self.toxiproxy() {
+            toxiproxy.check_alive()?;
         }
         Ok(())
     }

@@ -47,6 +47,7 @@ pub use sentinel::SENTINEL_GROUP;
 pub use slot::{SLOTS, slot};
 
 use super::proxy::embedded::EmbeddedProxy;
+use super::proxy::toxiproxy::Toxiproxy;
 use super::proxy::{Cut, Link, LinkAction};
 use super::server::Server;
 use super::server_admin::ask;
@@ -132,6 +133,11 @@ impl Topology {
     /// messages.
     pub fn embedded(&self, name: LinkName) -> Option<&EmbeddedProxy> {
         self.links.get(&name).and_then(Wire::embedded)
+    }
+
+    /// The toxiproxy that all links run through; `None` with embedded proxies.
+    pub fn toxiproxy(&self) -> Option<&Toxiproxy> {
+        self.maker.toxiproxy()
     }
 
     /// A node or a Sentinel.

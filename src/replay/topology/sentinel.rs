@@ -122,7 +122,11 @@ impl Topology {
 /// True for an entry that is connected and, if it is a replica, follows a primary.
 fn is_sound(entry: &Reply) -> bool {
     let fields = fields(entry);
-    let sound = |flags: &String| !flags.contains("disconnected") && !flags.contains("down");
+    // Not "master_down": that is what another Sentinel said last of the primary.
+    let sound = |flags: &String| {
+        let mut flags = flags.split(',');
+        !flags.any(|flag| ["disconnected", "s_down", "o_down"].contains(&flag))
+    };
     fields.get("flags").is_some_and(sound)
         && fields
             .get("master-link-status")

@@ -67,8 +67,7 @@ impl Topology {
         let sentinels = start_all(sentinel_plans).await?;
         topology.sentinels = members(sentinels, sentinel_doors);
         topology.make_links(topology.links_to_sentinels()).await?;
-        let left = deadline.saturating_duration_since(Instant::now());
-        topology.wait_healthy(left).await?;
+        topology.healthy_until(deadline, options.patience).await?;
         Ok(topology)
     }
 

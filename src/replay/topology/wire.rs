@@ -23,7 +23,7 @@ const AT_ONCE: usize = 16;
 #[derive(Debug)]
 pub(super) enum Wire {
     Embedded(Arc<EmbeddedProxy>),
-    Toxiproxy(ToxiproxyLink),
+    Toxiproxy(Box<ToxiproxyLink>),
 }
 
 impl Wire {
@@ -79,6 +79,11 @@ impl WireMaker {
         })
     }
 
+    /// The toxiproxy that all links run through, if there is one.
+    pub fn toxiproxy(&self) -> Option<&Toxiproxy> {
+        self.toxiproxy.as_ref()
+    }
+
     /// Makes all of these links, in any order; gives them in the given one.
     pub async fn make_all(
         &self,
@@ -105,7 +110,7 @@ impl WireMaker {
             // here. The name becomes a part of a path.
             let plain = name.to_string().replace(['>', '/'], ".");
             let link = toxiproxy.link(&plain, upstream, Cut::Rst).await?;
-            return Ok(Wire::Toxiproxy(link));
+            return Ok(Wire::Toxiproxy(Box::new(link)));
         }
         // Only a client's commands are looked at; replication, Sentinels and the
         // bus are bytes.

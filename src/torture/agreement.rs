@@ -1,0 +1,71 @@
+//! Does a free run agree with the model?
+//!
+//! What a run observes and the model says cannot happen is an error of
+//! lockproof's own, in the model or in the harness, and fails the run. Unless
+//! the machine itself kept a client from running for longer than the scenario
+//! allows: then the run was another scenario, and says nothing.
+
+use crate::history::{FindingVerdict, Judgement};
+use crate::scenario::Expectation;
+use crate::world::catalogue::Property;
+
+use super::free::FreeRun;
+
+/// Oracles that judge a model property under another name.
+const EFFECTS: [&str; 3] = ["coupons", "lottery", "lost-updates"];
+
+/// How a run compares with what the model says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// Whatever was observed, the model predicts.
+    Agrees,
+    /// These oracles saw what the model says cannot happen.
+    Contradicts(Vec<String>),
+    /// They did, and a client did not run for so many ms, which nobody injected.
+    Stalled(Vec<String>, u64),
+}
+
+/// Compares a run with the expectation that the model confirms. A stall of more
+/// than `bound_ms` that nobody injected leaves the scenario.
+pub fn agreement(
+    expected: &Expectation,
+    judgement: &Judgement,
+    run: &FreeRun,
+    bound_ms: u64,
+) -> Agreement {
+    let unforeseen: Vec<String> = observed(judgement)
+        .filter(|oracle| predicted(expected, oracle) == Some(false))
+        .map(str::to_owned)
+        .collect();
+    if unforeseen.is_empty() {
+        return Agreement::Agrees;
+    }
+    match run.tally.stall_max_ms > bound_ms {
+        true => Agreement::Stalled(unforeseen, run.tally.stall_max_ms),
+        false => Agreement::Contradicts(unforeseen),
+    }
+}
+
+/// Whether the model says that what this oracle looks for can happen; `None` if
+/// it has no such property.
+pub fn predicted(expected: &Expectation, oracle: &str) -> Option<bool> {
+    let id = property(oracle);
+    Property::parse(id)?;
+    Some(expected.violated.iter().any(|violated| violated == id))
+}
+
+/// The oracles that saw a violation.
+pub fn observed(judgement: &Judgement) -> impl Iterator<Item = &str> {
+    let findings = judgement.findings.iter();
+    findings
+        .filter(|finding| finding.verdict == FindingVerdict::Violated)
+        .map(|finding| finding.oracle.as_str())
+}
+
+/// The model property that an oracle's violation is a violation of.
+fn property(oracle: &str) -> &str {
+    if EFFECTS.contains(&oracle) {
+        return "mutual-exclusion-effect";
+    }
+    oracle
+}
