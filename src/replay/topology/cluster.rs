@@ -118,9 +118,11 @@ impl Topology {
         loop {
             let follow = ["CLUSTER", "REPLICATE", &id];
             match self.order(Party::Node(replica), &follow).await {
-                Err(TopologyError::Refused { answer, .. })
-                    if answer.contains("Unknown node") && Instant::now() < deadline =>
-                {
+                Err(TopologyError::Refused { answer, .. }) if answer.contains("Unknown node") => {
+                    if Instant::now() >= deadline {
+                        let missing = format!("node-{replica} has not met node-{primary}");
+                        return Err(self.unhealthy(self.options().patience, missing));
+                    }
                     sleep(POLL).await;
                 }
                 done => return done,

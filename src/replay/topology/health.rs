@@ -47,13 +47,17 @@ impl Topology {
                 },
             };
             if Instant::now() >= deadline {
-                return Err(TopologyError::Unhealthy {
-                    patience,
-                    missing,
-                    logs: self.logs(),
-                });
+                return Err(self.unhealthy(patience, missing));
             }
             sleep(POLL).await;
+        }
+    }
+
+    pub(super) fn unhealthy(&self, patience: Duration, missing: String) -> TopologyError {
+        TopologyError::Unhealthy {
+            patience,
+            missing,
+            logs: self.logs(),
         }
     }
 
