@@ -133,6 +133,8 @@ fn unanswered(scenario: &Scenario, report: &Report) -> Vec<String> {
         .filter(|(lock, _)| checked(lock))
         .flat_map(|(lock, expected)| expected.violated.iter().map(move |id| (lock, id)))
         .filter(|(lock, id)| !answered(lock, id))
-        .map(|(lock, id)| format!("{lock}: {id} is expected to be violated, and does not apply to this lock"))
+        .map(|(lock, id)| {
+            format!("{lock}: {id} is expected to be violated, and does not apply to this lock")
+        })
         .collect()
 }

@@ -175,7 +175,10 @@ fn play_one(args: &RunArgs, scenario: &Scenario) -> Ended {
     publish(&stage.out, &report)?;
     show(scenario, &report)?;
     for difference in &differences {
-        screen::note(format_args!("{}: not as expected: {difference}", scenario.name));
+        screen::note(format_args!(
+            "{}: not as expected: {difference}",
+            scenario.name
+        ));
     }
     Ok(conclusion(&report, differences.is_empty()))
 }
@@ -228,9 +231,7 @@ fn show(scenario: &Scenario, report: &Report) -> Result<(), Failure> {
     screen::print(table)
 }
 
-fn violated<'r>(
-    cells: &[&'r crate::report::model::Cell],
-) -> Vec<&'r crate::report::model::Cell> {
+fn violated<'r>(cells: &[&'r crate::report::model::Cell]) -> Vec<&'r crate::report::model::Cell> {
     let violated = |cell: &&&crate::report::model::Cell| cell.verdict == Verdict::Violated;
     cells.iter().filter(violated).copied().collect()
 }

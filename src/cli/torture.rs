@@ -63,7 +63,11 @@ pub fn run(args: Args) -> Ended {
     for name in locks {
         let lock = plan::load(&name)?;
         let ended = torture(&args, &scenario, lock, duration, &real, &proxy)?;
-        exit = if exit == Exit::Nothing { ended } else { exit.max(ended) };
+        exit = if exit == Exit::Nothing {
+            ended
+        } else {
+            exit.max(ended)
+        };
     }
     Ok(exit)
 }
@@ -135,7 +139,10 @@ fn one(options: &FreeOptions, folder: &Path, real: &Real) -> Result<Try, Failure
         .with_context(|| format!("failed to write {}", path.display()))
         .map_err(Failure::internal)?;
     let screen = Screen::new(false);
-    let title = format!("{}, {}, seed {}", options.scenario.name, options.lock.name, options.seed);
+    let title = format!(
+        "{}, {}, seed {}",
+        options.scenario.name, options.lock.name, options.seed
+    );
     let mut watch = |now: &Now| screen.say(&progress(&title, now));
     let run = real
         .runtime
@@ -174,23 +181,29 @@ fn conclude(scenario: &Scenario, lock: &str, tries: &[Try]) -> Ended {
     for oracle in history::ORACLES {
         let rate = rate(oracle, tries);
         if rate.runs > 0 {
-            let model = expected.as_ref().map_or("not asked", |expected| {
-                match agreement::predicted(expected, oracle) {
-                    Some(true) => "violated",
-                    Some(false) => "holds",
-                    None => "-",
-                }
-            });
+            let model =
+                expected.as_ref().map_or("not asked", |expected| {
+                    match agreement::predicted(expected, oracle) {
+                        Some(true) => "violated",
+                        Some(false) => "holds",
+                        None => "-",
+                    }
+                });
             table.add_row([oracle.to_owned(), rate.to_string(), model.to_owned()]);
         }
     }
     screen::print(table)?;
     match expected {
         Some(expected) => compare(scenario, &expected, tries),
-        None => Ok(match tries.iter().any(|one| agreement::observed(&one.judgement).next().is_some()) {
-            true => Exit::Violation,
-            false => Exit::Fine,
-        }),
+        None => Ok(
+            match tries
+                .iter()
+                .any(|one| agreement::observed(&one.judgement).next().is_some())
+            {
+                true => Exit::Violation,
+                false => Exit::Fine,
+            },
+        ),
     }
 }
 
@@ -198,7 +211,11 @@ fn conclude(scenario: &Scenario, lock: &str, tries: &[Try]) -> Ended {
 fn rate(oracle: &str, tries: &[Try]) -> Rate {
     let mut rate = Rate { events: 0, runs: 0 };
     for one in tries {
-        let finding = one.judgement.findings.iter().find(|found| found.oracle == oracle);
+        let finding = one
+            .judgement
+            .findings
+            .iter()
+            .find(|found| found.oracle == oracle);
         match finding.map(|found| found.verdict) {
             Some(FindingVerdict::Violated) => {
                 rate.events += 1;
@@ -242,7 +259,9 @@ fn compare(scenario: &Scenario, expected: &Expectation, tries: &[Try]) -> Ended 
     for oracle in &expected.observed {
         if rate(oracle, tries).events == 0 {
             exit = Exit::Violation;
-            screen::note(format_args!("{oracle} was expected to be observed, and was not"));
+            screen::note(format_args!(
+                "{oracle} was expected to be observed, and was not"
+            ));
         }
     }
     Ok(exit)

@@ -91,10 +91,16 @@ fn name(name: &str) -> Checked {
 fn topology(scenario: &Scenario) -> Checked {
     let topology = &scenario.topology;
     if topology.nodes.is_some() && topology.kind != Kind::Masters {
-        return complain("nodes", "`nodes` counts independent masters; say kind = \"masters\" or leave it out");
+        return complain(
+            "nodes",
+            "`nodes` counts independent masters; say kind = \"masters\" or leave it out",
+        );
     }
     if topology.replicas.is_some() && topology.kind != Kind::Replicated {
-        return complain("replicas", "`replicas` belongs to kind = \"replicated\"; the other kinds have a fixed number");
+        return complain(
+            "replicas",
+            "`replicas` belongs to kind = \"replicated\"; the other kinds have a fixed number",
+        );
     }
     in_range("nodes", topology.nodes.map(u32::from), 1..=9)?;
     in_range("replicas", topology.replicas.map(u32::from), 1..=4)
@@ -112,7 +118,11 @@ fn workload(scenario: &Scenario) -> Checked {
     ordered("work_ms", workload.work_ms)?;
     ordered("rest_ms", workload.rest_ms)?;
     in_range("coupons", Some(workload.coupons), 1..=10_000_000)?;
-    in_range("duration_ms", Some(scenario.run.duration_ms), 100..=3_600_000)?;
+    in_range(
+        "duration_ms",
+        Some(scenario.run.duration_ms),
+        100..=3_600_000,
+    )?;
     in_range("runs", Some(scenario.run.runs), 1..=10_000)
 }
 
@@ -165,7 +175,10 @@ fn expectation(lock: &str, expected: &Expectation) -> Checked {
     for name in expected.violated.iter().chain(&expected.control) {
         if Property::parse(name).is_none() {
             let hint = nearest(name, &known);
-            return complain(name, format!("{lock}: there is no property `{name}`; {hint}"));
+            return complain(
+                name,
+                format!("{lock}: there is no property `{name}`; {hint}"),
+            );
         }
     }
     match expected
@@ -175,7 +188,9 @@ fn expectation(lock: &str, expected: &Expectation) -> Checked {
     {
         Some(name) => complain(
             name,
-            format!("{lock}: `{name}` is violated without the fault, so it is with it; add it to `violated`"),
+            format!(
+                "{lock}: `{name}` is violated without the fault, so it is with it; add it to `violated`"
+            ),
         ),
         None => Ok(()),
     }
@@ -183,7 +198,10 @@ fn expectation(lock: &str, expected: &Expectation) -> Checked {
 
 fn ordered(name: &str, range: Range) -> Checked {
     if range.0 > range.1 || range.1 > 600_000 {
-        return complain(name, format!("`{name}` is [from, to] in ms, from the smaller to the larger, at most 600000"));
+        return complain(
+            name,
+            format!("`{name}` is [from, to] in ms, from the smaller to the larger, at most 600000"),
+        );
     }
     Ok(())
 }
@@ -192,7 +210,11 @@ fn in_range(name: &str, value: Option<u32>, range: std::ops::RangeInclusive<u32>
     match value.filter(|value| !range.contains(value)) {
         Some(value) => complain(
             name,
-            format!("`{name}` is {value}; it goes from {} to {}", range.start(), range.end()),
+            format!(
+                "`{name}` is {value}; it goes from {} to {}",
+                range.start(),
+                range.end()
+            ),
         ),
         None => Ok(()),
     }

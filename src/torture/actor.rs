@@ -107,7 +107,7 @@ fn play() -> Result<(), ActorError> {
         .map_err(ActorError::Runtime)?;
     let voice = Voice::new(&orders);
     let skews = listen();
-    stall::watch(voice.clone(), Duration::from_millis(orders.stall_ms));
+    stall::watch(voice, Duration::from_millis(orders.stall_ms));
     runtime.block_on(act(orders, voice, skews))
 }
 

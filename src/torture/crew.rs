@@ -60,11 +60,7 @@ impl Crew {
     ///
     /// # Errors
     /// If one does not start, with what it said.
-    pub fn start(
-        program: PathBuf,
-        orders: Vec<Orders>,
-        recorder: Recorder,
-    ) -> io::Result<Crew> {
+    pub fn start(program: PathBuf, orders: Vec<Orders>, recorder: Recorder) -> io::Result<Crew> {
         let mut crew = Crew {
             program,
             recorder,
@@ -96,7 +92,9 @@ impl Crew {
         let mut readers = Vec::new();
         if let Some(stdout) = child.stdout.take() {
             let (told, recorder) = (Arc::clone(&told), self.recorder.clone());
-            readers.push(std::thread::spawn(move || read_events(stdout, &told, &recorder)));
+            readers.push(std::thread::spawn(move || {
+                read_events(stdout, &told, &recorder)
+            }));
         }
         if let Some(stderr) = child.stderr.take() {
             let told = Arc::clone(&told);
@@ -141,7 +139,8 @@ impl Crew {
     pub fn complaints(&mut self) -> BTreeMap<u32, String> {
         let failed = |member: &mut Member| {
             let status = member.child.try_wait().ok().flatten()?;
-            if status.success() || std::os::unix::process::ExitStatusExt::signal(&status).is_some() {
+            if status.success() || std::os::unix::process::ExitStatusExt::signal(&status).is_some()
+            {
                 return None;
             }
             Some((member.orders.process, member.told.stderr()))
@@ -162,7 +161,10 @@ impl Member {
         while self.told.adapter().is_none() {
             if let Some(status) = self.child.try_wait()? {
                 let said = self.told.stderr();
-                let text = format!("client {} ended at once ({status}): {said}", self.orders.process);
+                let text = format!(
+                    "client {} ended at once ({status}): {said}",
+                    self.orders.process
+                );
                 return Err(io::Error::other(text));
             }
             if Instant::now() > deadline {
@@ -176,7 +178,9 @@ impl Member {
 
     /// The actor's process id and the adapter's.
     fn pids(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
-        [Some(self.child.id()), self.told.adapter()].into_iter().flatten()
+        [Some(self.child.id()), self.told.adapter()]
+            .into_iter()
+            .flatten()
     }
 
     fn kill(&mut self) {
@@ -234,7 +238,8 @@ impl Clients for Crew {
         }
         let process = member.orders.process;
         let value = json!({ "client": process });
-        self.recorder.say(Process::Nemesis, Kind::Info, "crash", value);
+        self.recorder
+            .say(Process::Nemesis, Kind::Info, "crash", value);
         Ok(())
     }
 
@@ -279,7 +284,8 @@ fn read_events(stdout: impl Read, told: &Told, recorder: &Recorder) {
         };
         if event.f == "ready" {
             let pid = event.value.get("pid").and_then(serde_json::Value::as_u64);
-            *told.adapter.lock().unwrap_or_else(PoisonError::into_inner) = pid.map(|pid| pid as u32);
+            *told.adapter.lock().unwrap_or_else(PoisonError::into_inner) =
+                pid.map(|pid| pid as u32);
         } else {
             recorder.record(event);
         }

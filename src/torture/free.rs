@@ -19,9 +19,7 @@ use crate::replay::binaries::Binary;
 use crate::replay::nemesis::{Field, NemesisError, NemesisEvent, Phase, Plan, Schedule};
 use crate::replay::protocol::{ClockMode, Init, PROTOCOL};
 use crate::replay::server::{Persistence, Server, ServerError, ServerOptions};
-use crate::replay::topology::{
-    ProxyKind, Topology, TopologyError, TopologyKind, TopologyOptions,
-};
+use crate::replay::topology::{ProxyKind, Topology, TopologyError, TopologyKind, TopologyOptions};
 use crate::scenario::{Kind as Servers, Range, Scenario, WorkloadKind};
 
 /// The key that all clients compete for.
@@ -119,15 +117,22 @@ pub async fn run(
     let recorder = Recorder::create(&options.history, &header(options), began_ns)
         .map_err(|source| history_error(options, source))?;
     let (servers, store_only) = (topology_options(options), store_options(options));
-    let (topology, store) =
-        tokio::join!(Topology::start(&servers), Server::start(&store_only));
+    let (topology, store) = tokio::join!(Topology::start(&servers), Server::start(&store_only));
     let (mut topology, mut store) = (topology?, store?);
     let mut connection = Store::connect(store.address()).await?;
     set_up(options, &mut connection, &recorder).await?;
 
     let until_ns = now_ns() + options.duration.as_nanos() as u64;
     let orders = (0..options.scenario.clients.count)
-        .map(|client| orders(options, &topology, client, store.address(), (began_ns, until_ns)))
+        .map(|client| {
+            orders(
+                options,
+                &topology,
+                client,
+                store.address(),
+                (began_ns, until_ns),
+            )
+        })
         .collect();
     let mut crew = Crew::start(options.program.clone(), orders, recorder.clone())
         .map_err(FreeError::Clients)?;
@@ -269,7 +274,10 @@ fn orders(
 ) -> Orders {
     let scenario = &options.scenario;
     let workload = &scenario.workload;
-    let seed = options.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(client));
+    let seed = options
+        .seed
+        .wrapping_mul(1_000_003)
+        .wrapping_add(u64::from(client));
     Orders {
         process: client,
         adapter: (options.program.clone(), vec!["worker".into()]),
@@ -411,7 +419,8 @@ async fn conclude(
 ) -> Result<(), FreeError> {
     let grace = ttl(options) + Duration::from_millis(100);
     tokio::time::sleep(grace).await;
-    let value = json!({ "keys": keys(options, topology).await, "after_ms": grace.as_millis() as u64 });
+    let value =
+        json!({ "keys": keys(options, topology).await, "after_ms": grace.as_millis() as u64 });
     recorder.say(Process::Harness, Kind::Ok, "final-keys", value);
     let before = recorder.tally().acquired;
     let mut crew = Crew::start(options.program.clone(), vec![probe], recorder.clone())
@@ -430,12 +439,23 @@ async fn final_store(
     recorder: &Recorder,
 ) -> Result<(), FreeError> {
     let (f, value) = match options.scenario.workload.kind {
-        WorkloadKind::Hold => ("final-counter", json!({ "value": store.number(COUNTER).await? })),
-        WorkloadKind::Coupon => ("final-coupons", json!({ "left": store.number(STOCK).await? })),
+        WorkloadKind::Hold => (
+            "final-counter",
+            json!({ "value": store.number(COUNTER).await? }),
+        ),
+        WorkloadKind::Coupon => (
+            "final-coupons",
+            json!({ "left": store.number(STOCK).await? }),
+        ),
         WorkloadKind::GuardedSet => {
             let text = store.text(ELEMENTS).await?.unwrap_or_default();
-            let elements = text.split(',').filter_map(|element| element.parse::<u64>().ok());
-            ("final-set", json!({ "elements": elements.collect::<Vec<_>>() }))
+            let elements = text
+                .split(',')
+                .filter_map(|element| element.parse::<u64>().ok());
+            (
+                "final-set",
+                json!({ "elements": elements.collect::<Vec<_>>() }),
+            )
         }
         WorkloadKind::Lottery => return Ok(()),
     };
@@ -447,7 +467,9 @@ async fn final_store(
 async fn keys(options: &FreeOptions, topology: &Topology) -> Vec<Value> {
     let mut found = Vec::new();
     for (number, party) in topology.nodes().enumerate() {
-        if topology_kind(options).replicates() && topology.primary().await.ok() != Some(number as u16) {
+        if topology_kind(options).replicates()
+            && topology.primary().await.ok() != Some(number as u16)
+        {
             continue;
         }
         let names = match topology.ask(party, &["KEYS", "*"]).await {
@@ -460,7 +482,10 @@ async fn keys(options: &FreeOptions, topology: &Topology) -> Vec<Value> {
                 _ => continue,
             };
             let value = topology.ask(party, &["GET", &name]).await;
-            let owner = value.as_ref().and_then(text).and_then(|token| owner(&token));
+            let owner = value
+                .as_ref()
+                .and_then(text)
+                .and_then(|token| owner(&token));
             found.push(json!({ "node": number, "key": name, "pttl_ms": pttl, "owner": owner }));
         }
     }

@@ -22,8 +22,8 @@ impl Rate {
         let share = self.events as f64 / n;
         let squared = Z * Z;
         let middle = (share + squared / (2.0 * n)) / (1.0 + squared / n);
-        let half = Z / (1.0 + squared / n)
-            * (share * (1.0 - share) / n + squared / (4.0 * n * n)).sqrt();
+        let half =
+            Z / (1.0 + squared / n) * (share * (1.0 - share) / n + squared / (4.0 * n * n)).sqrt();
         ((middle - half).max(0.0), (middle + half).min(1.0))
     }
 }
@@ -52,11 +52,23 @@ mod tests {
     #[test]
     fn the_interval_is_wilsons() {
         // Values from the closed formula, as statistics packages print them.
-        let (low, high) = Rate { events: 0, runs: 10 }.interval();
+        let (low, high) = Rate {
+            events: 0,
+            runs: 10,
+        }
+        .interval();
         assert!(low == 0.0 && (high - 0.277_5).abs() < 1e-3, "{high}");
-        let (low, high) = Rate { events: 5, runs: 10 }.interval();
+        let (low, high) = Rate {
+            events: 5,
+            runs: 10,
+        }
+        .interval();
         assert!((low - 0.236_6).abs() < 1e-3 && (high - 0.763_4).abs() < 1e-3);
-        let (low, high) = Rate { events: 20, runs: 20 }.interval();
+        let (low, high) = Rate {
+            events: 20,
+            runs: 20,
+        }
+        .interval();
         assert!((low - 0.838_9).abs() < 1e-3 && high == 1.0, "{low}");
     }
 

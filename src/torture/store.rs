@@ -77,7 +77,10 @@ impl Store {
         match self.command(&["GET", key]).await? {
             Reply::Nil => Ok(None),
             Reply::Bulk(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-            other => Err(StoreError::Reply(format!("{other:?}"), format!("GET {key}"))),
+            other => Err(StoreError::Reply(
+                format!("{other:?}"),
+                format!("GET {key}"),
+            )),
         }
     }
 
@@ -85,7 +88,10 @@ impl Store {
     pub async fn set(&mut self, key: &str, value: &str) -> Result<(), StoreError> {
         match self.command(&["SET", key, value]).await? {
             Reply::Status(_) => Ok(()),
-            other => Err(StoreError::Reply(format!("{other:?}"), format!("SET {key}"))),
+            other => Err(StoreError::Reply(
+                format!("{other:?}"),
+                format!("SET {key}"),
+            )),
         }
     }
 }

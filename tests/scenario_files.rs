@@ -1,0 +1,162 @@
+//! Scenario files: the built-in ones, their schema, and what is wrong with bad ones.
+
+use std::path::{Path, PathBuf};
+
+use lockproof::scenario::{Scenario, ScenarioError, builtin, builtin_names, json_schema};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A whole scenario with one thing changed.
+fn changed(from: &str, to: &str) -> String {
+    let text = builtin("gc-pause").unwrap();
+    assert!(text.contains(from), "{from}");
+    text.replacen(from, to, 1)
+}
+
+fn error(text: &str) -> String {
+    Scenario::parse(text, "mine.toml").unwrap_err().to_string()
+}
+
+#[test]
+fn every_file_of_the_folder_is_built_in_under_its_own_name() {
+    let mut files: Vec<String> = std::fs::read_dir(root().join("scenarios"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let mut names: Vec<String> = builtin_names().iter().map(|name| (*name).into()).collect();
+    files.sort();
+    names.sort();
+    assert_eq!(files, names);
+    for name in names {
+        let scenario = Scenario::parse(builtin(&name).unwrap(), &name).unwrap();
+        assert_eq!(scenario.name, name);
+    }
+}
+
+#[test]
+fn the_published_schema_is_the_programs_and_accepts_every_scenario() {
+    let published = read(&root().join("docs/scenario.schema.json"));
+    assert_eq!(
+        published,
+        json_schema(),
+        "run `lockproof scenario schema > docs/scenario.schema.json`"
+    );
+    let schema = serde_json::from_str(&published).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for name in builtin_names() {
+        let value: toml::Value = toml::from_str(builtin(name).unwrap()).unwrap();
+        let value = serde_json::to_value(value).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&value)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+    }
+    let wrong = serde_json::json!({ "schema": "lockproof.scenario/1", "nme": "x" });
+    assert!(!validator.is_valid(&wrong));
+}
+
+#[test]
+fn the_guides_example_is_a_scenario() {
+    let guide = read(&root().join("docs/scenarios.md"));
+    let mut examples = 0;
+    for block in guide.split("```toml\n").skip(1) {
+        let text = block.split("```").next().unwrap();
+        Scenario::parse(text, "docs/scenarios.md").unwrap();
+        examples += 1;
+    }
+    assert!(examples > 0);
+}
+
+#[test]
+fn an_unknown_key_is_told_with_its_line_and_the_nearest_one() {
+    let text = error(&changed("assumptions =", "asumptions ="));
+    assert!(text.contains("mine.toml"), "{text}");
+    assert!(text.contains("line 1"), "{text}");
+    assert!(text.contains("did you mean `assumptions`?"), "{text}");
+}
+
+#[test]
+fn contradictions_are_told_with_their_line() {
+    let cases = [
+        (
+            "[\"client-pause\"]",
+            "[\"client-paus\"]",
+            "did you mean `client-pause`?",
+        ),
+        (
+            "[\"client-pause\"]",
+            "[\"client-pause\", \"client-pause\"]",
+            "twice",
+        ),
+        (
+            "kind = \"single\"",
+            "kind = \"single\"\nnodes = 3",
+            "masters",
+        ),
+        (
+            "kind = \"single\"",
+            "kind = \"single\"\nreplicas = 2",
+            "replicated",
+        ),
+        (
+            "fault_ms = [2500, 3500]",
+            "fault_ms = [3500, 2500]",
+            "from the smaller to the larger",
+        ),
+        (
+            "quiet_ms = [1000, 2000]",
+            "quiet_ms = [9000, 9500]",
+            "the run ends after",
+        ),
+        (
+            "\"mutual-exclusion-belief\"",
+            "\"mutual-exclusion-belif\"",
+            "did you mean `mutual-exclusion-belief`?",
+        ),
+        ("name = \"gc-pause\"", "name = \"GC pause\"", "lower-case"),
+        (
+            "lockproof.scenario/1",
+            "lockproof.scenario/9",
+            "this version reads",
+        ),
+    ];
+    for (from, to, says) in cases {
+        let text = changed(from, to);
+        let told = error(&text);
+        assert!(told.contains(says), "{to}: {told}");
+        assert!(told.contains("mine.toml: line "), "{to}: {told}");
+    }
+}
+
+#[test]
+fn what_is_violated_without_the_fault_is_violated_with_it() {
+    let text = changed("violated = [\n", "control = [\"lease\"]\nviolated = [\n");
+    // Setnx-expire's lease is violated under the fault as well: consistent.
+    assert!(Scenario::parse(&text, "mine.toml").is_ok());
+    let text = changed(
+        "violated = [\n",
+        "control = [\"reentrancy\"]\nviolated = [\n",
+    );
+    assert!(error(&text).contains("add it to `violated`"));
+}
+
+#[test]
+fn a_fault_of_another_name_is_an_error_with_its_line() {
+    let error = Scenario::parse(
+        &changed("fault = \"client-pause\"", "fault = \"client-nap\""),
+        "mine.toml",
+    );
+    assert!(
+        matches!(&error, Err(ScenarioError::Shape { .. })),
+        "{error:?}"
+    );
+    assert!(error.unwrap_err().to_string().contains("client-nap"));
+}
