@@ -214,6 +214,7 @@ impl<'f> Checker<'f> {
     /// # Errors
     /// If the lock cannot be closed, or fails the guard.
     pub fn plan(&mut self, set: &[Switch]) -> Result<Plan, CheckError> {
+        lag(set)?;
         let tables = self.tables(set)?;
         Ok(Plan::new(self.world_config(set), tables))
     }
@@ -290,10 +291,11 @@ impl<'f> Checker<'f> {
             .max(size(Fault::Delay))
             .max(size(Fault::NodePause));
         let horizon = sizes.ttl_ticks + stretch + 2 * skew + drift + size(Fault::ClockJump) + 3;
-        let restarts = [
+        let breaking = [
             Fault::RestartNone,
             Fault::RestartEverysec,
             Fault::RestartAlways,
+            Fault::Failover,
         ];
         let lingering = [Fault::ClientPause, Fault::Delay, Fault::NodePause];
         Needs {
@@ -305,7 +307,7 @@ impl<'f> Checker<'f> {
             advance_max: size(Fault::ClientPause).max(if drift > 0 { 2 } else { 1 }),
             skews: skews(skew as i8, drift as i8),
             ageing: lingering.into_iter().any(on),
-            failing: restarts.into_iter().any(on),
+            failing: breaking.into_iter().any(on),
             jump: size(Fault::ClockJump),
             slots: self.world_config(set).slots() as u8,
         }
@@ -334,6 +336,7 @@ impl<'f> Checker<'f> {
             params,
             epoch_ms: trace::EPOCH_MS,
             persistence: persistence.into(),
+            replicas: u8::from(self.world_config(set).lag() > 0),
         }
     }
 
@@ -463,6 +466,21 @@ fn unknown_because<S>(found: &Exploration<S>) -> String {
         Some(StopReason::Overflow(bits)) => overflow_reason(*bits),
         Some(reason) => reason.to_string(),
         None => overflow_reason(found.overflow),
+    }
+}
+
+/// A replica lags behind by some writes, and by few.
+fn lag(set: &[Switch]) -> Result<(), CheckError> {
+    let most = crate::world::LAG_MAX;
+    match find(set, Fault::Failover) {
+        Some(switch) if !(1..=most).contains(&usize::from(switch.size)) => {
+            let id = switch.fault.info().id;
+            Err(CheckError::Sizes(format!(
+                "the size of {id} is {}; it must be from 1 to {most} writes",
+                switch.size
+            )))
+        }
+        _ => Ok(()),
     }
 }
 

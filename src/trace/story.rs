@@ -443,7 +443,9 @@ fn who_suffers(fault: &Fault) -> String {
         | Fault::NodeFsync { node }
         | Fault::NodePause { node }
         | Fault::NodeResume { node }
-        | Fault::ClockJump { node, .. } => format!("    {}", words::node(node)),
+        | Fault::ClockJump { node, .. }
+        | Fault::ReplicaLags { node }
+        | Fault::Failover { node, .. } => format!("    {}", words::node(node)),
     }
 }
 

@@ -68,6 +68,12 @@ fn setup(s: &Setup) -> Result<(), String> {
             format!("setup.{name} is {value}, but must be positive")
         })?;
     }
+    ensure(s.replicas <= 1, || {
+        format!(
+            "setup.replicas is {}, but a node has at most one replica",
+            s.replicas
+        )
+    })?;
     persistence(&s.persistence)
 }
 
@@ -119,6 +125,10 @@ struct Run<'a> {
     clients_dead: BTreeSet<u8>,
     nodes_stopped: BTreeSet<u8>,
     links_cut: BTreeSet<(u8, u8)>,
+    /// Nodes whose replica gets nothing more.
+    lagging: BTreeSet<u8>,
+    /// Nodes whose replica has taken over.
+    failed_over: BTreeSet<u8>,
 }
 
 impl<'a> Run<'a> {
@@ -131,6 +141,8 @@ impl<'a> Run<'a> {
             clients_dead: BTreeSet::new(),
             nodes_stopped: BTreeSet::new(),
             links_cut: BTreeSet::new(),
+            lagging: BTreeSet::new(),
+            failed_over: BTreeSet::new(),
         }
     }
 
@@ -432,9 +444,37 @@ impl<'a> Run<'a> {
                 })
             }
             Fault::NodeFsync { node } | Fault::ClockJump { node, .. } => self.node(*node),
+            Fault::ReplicaLags { node } => {
+                self.has_replica(*node)?;
+                ensure(self.lagging.insert(*node), || {
+                    format!("{}'s replica lagged before", words::node(*node))
+                })
+            }
+            Fault::Failover { node, lost } => self.fail_over(*node, *lost),
             // The others are handled by the caller; a new fault lands here and
             // is accepted until somebody states its rule.
             _ => Ok(()),
         }
+    }
+
+    fn has_replica(&self, node: u8) -> Result<(), String> {
+        self.node(node)?;
+        ensure(self.setup.replicas > 0, || {
+            "setup.replicas is 0, so no node has a replica".into()
+        })?;
+        ensure(!self.failed_over.contains(&node), || {
+            format!("{}'s replica has taken its place before", words::node(node))
+        })
+    }
+
+    fn fail_over(&mut self, node: u8, lost: u8) -> Result<(), String> {
+        self.has_replica(node)?;
+        ensure(self.lagging.remove(&node) == (lost > 0), || {
+            let writes = words::plural(u32::from(lost), "write");
+            format!("{writes} of it are lost, which is not what its replica lagged behind")
+        })?;
+        self.nodes_stopped.remove(&node);
+        self.failed_over.insert(node);
+        Ok(())
     }
 }

@@ -177,6 +177,9 @@ pub fn fault_short(fault: &Fault) -> String {
         Fault::ClientDrift { ticks: 0, .. } => "clock stands a tick".into(),
         Fault::ClientDrift { ticks, .. } => format!("clock runs {ticks}×"),
         Fault::ClockJump { offset_ms, .. } => format!("clock {offset_ms:+} ms"),
+        Fault::ReplicaLags { .. } => "replica lags".into(),
+        Fault::Failover { lost: 0, .. } => "failover".into(),
+        Fault::Failover { lost, .. } => format!("failover, {lost} lost"),
     }
 }
 
@@ -254,7 +257,31 @@ fn node_fault(fault: &Fault) -> String {
         Fault::ClockJump { node: n, offset_ms } => {
             format!("{}'s clock jumps by {offset_ms:+} ms", node(*n))
         }
+        Fault::ReplicaLags { node: n } => {
+            format!(
+                "what {} writes from here on does not reach its replica",
+                node(*n)
+            )
+        }
+        Fault::Failover { node: n, lost } => {
+            let lack = match lost {
+                0 => "with all its data".to_owned(),
+                lost => format!("without its last {}", plural_only(*lost, "write")),
+            };
+            format!(
+                "{} dies for good; its replica takes its place, {lack}",
+                node(*n)
+            )
+        }
         other => fault_short(other),
+    }
+}
+
+/// `write`, `2 writes`, for what is "the last".
+fn plural_only(count: u8, noun: &str) -> String {
+    match count {
+        1 => noun.to_owned(),
+        n => plural(u32::from(n), noun),
     }
 }
 
@@ -286,7 +313,12 @@ pub fn assumption(a: &super::Assumption) -> String {
         text += &format!(" ×{}", a.budget);
     }
     if a.size > 0 {
-        text += &format!(" ({})", plural(u32::from(a.size), "tick"));
+        let unit = if a.name.starts_with("failover") {
+            "write"
+        } else {
+            "tick"
+        };
+        text += &format!(" ({})", plural(u32::from(a.size), unit));
     }
     text
 }

@@ -91,7 +91,7 @@ pub fn concretise<const W: usize>(
         assumptions: heading.assumptions,
         property: heading.property.map(|property| property.info().id.into()),
         seed: heading.seed,
-        steps: run.steps,
+        steps: run.told(),
     })
 }
 
@@ -156,6 +156,15 @@ struct Client {
     awaiting: [Option<u16>; THREADS],
 }
 
+/// What stands behind a node.
+#[derive(Clone, Default)]
+struct Replica {
+    /// The node's keyspace before its last write, before its last two, ..
+    history: Vec<Keyspace>,
+    /// The steps of these writes.
+    writes: Vec<usize>,
+}
+
 struct Run<'w, const W: usize> {
     world: &'w World<W>,
     file: &'w LockFile,
@@ -165,6 +174,9 @@ struct Run<'w, const W: usize> {
     clients: Vec<Client>,
     nodes: Vec<Keyspace>,
     synced: Vec<Keyspace>,
+    replicas: Vec<Replica>,
+    /// Steps before which a node's replica gets left behind.
+    lags: Vec<(usize, u8)>,
     parcels: Vec<Parcel>,
     cut: BTreeMap<(u8, u8), bool>,
     next_id: u32,
@@ -205,6 +217,10 @@ impl<'w, const W: usize> Run<'w, W> {
             })
             .collect::<Result<Vec<Client>, LockError>>()?;
         let nodes = vec![Keyspace::default(); usize::from(world.config.nodes)];
+        let replica = Replica {
+            history: vec![Keyspace::default(); world.config.lag()],
+            writes: Vec::new(),
+        };
         Ok(Run {
             world,
             file,
@@ -213,6 +229,8 @@ impl<'w, const W: usize> Run<'w, W> {
             scripts: ScriptEngine::new()?,
             clients,
             synced: nodes.clone(),
+            replicas: vec![replica; nodes.len()],
+            lags: Vec::new(),
             nodes,
             parcels: Vec::new(),
             cut: BTreeMap::new(),
@@ -367,11 +385,10 @@ impl<'w, const W: usize> Run<'w, W> {
                 let size = i64::from(self.world.tables.needs.jump) * self.tick_ms;
                 let offset_ms = if back { -size } else { size };
                 self.fault(trace::Fault::ClockJump { node, offset_ms });
-                for keyspaces in [&mut self.nodes, &mut self.synced] {
-                    let keyspace = &mut keyspaces[usize::from(node)];
-                    *keyspace = keyspace.jump(offset_ms, true, i64::MAX);
-                }
+                let jump = |keyspace: &Keyspace| keyspace.jump(offset_ms, true, i64::MAX);
+                self.change_node(usize::from(node), jump);
             }
+            Move::Failover { node, lost } => self.fail_over(node, lost),
             _ => {}
         }
     }
@@ -519,10 +536,9 @@ impl<'w, const W: usize> Run<'w, W> {
     fn advance(&mut self, drift: Option<(u8, u8)>) -> Result<(), ConcreteError> {
         self.tick += 1;
         self.log(Event::Tick, None);
-        for keyspaces in [&mut self.nodes, &mut self.synced] {
-            for keyspace in keyspaces {
-                *keyspace = keyspace.advance_concrete(self.tick_ms);
-            }
+        let tick_ms = self.tick_ms;
+        for node in 0..self.nodes.len() {
+            self.change_node(node, |keyspace| keyspace.advance_concrete(tick_ms));
         }
         for client in 0..self.world.config.clients {
             let ticks = match drift {
@@ -602,7 +618,7 @@ impl<'w, const W: usize> Run<'w, W> {
             return;
         };
         let executed = keyspace.execute_at(now, &mut self.scripts, client, argv);
-        self.nodes[usize::from(node)] = executed.after;
+        self.write_to(node, executed.after);
         let reply = executed.reply;
         self.log(
             Event::Execute {
@@ -704,13 +720,60 @@ impl<'w, const W: usize> Run<'w, W> {
     fn restart(&mut self, node: u8, persistence: &str, after: Keyspace) {
         let loses = after != self.nodes[usize::from(node)];
         let persistence = persistence.to_owned();
+        self.synced[usize::from(node)] = after.clone();
+        self.write_to(node, after);
         self.fault(trace::Fault::NodeRestart {
             node,
             persistence,
             loses,
         });
-        self.synced[usize::from(node)] = after.clone();
-        self.nodes[usize::from(node)] = after;
+        self.break_connections(node);
+    }
+
+    /// The node holds this now, from the next step on. Its replica may lack one
+    /// write more, if what the tables tell apart has changed.
+    fn write_to(&mut self, node: u8, after: Keyspace) {
+        let at = usize::from(node);
+        let canonical = |keyspace: &Keyspace| keyspace.renamed(&|text| self.canonical(text));
+        let replicated = !self.replicas[at].history.is_empty();
+        let changes = replicated && !canonical(&self.nodes[at]).same_content(&canonical(&after));
+        let before = std::mem::replace(&mut self.nodes[at], after);
+        let replica = &mut self.replicas[at];
+        if changes && replica.history.pop().is_some() {
+            replica.history.insert(0, before);
+            replica.writes.push(self.steps.len());
+        }
+    }
+
+    /// The same change to all that a node holds, its replica's content included.
+    fn change_node(&mut self, node: usize, change: impl Fn(&Keyspace) -> Keyspace) {
+        let own = [&mut self.nodes[node], &mut self.synced[node]];
+        for keyspace in own.into_iter().chain(&mut self.replicas[node].history) {
+            *keyspace = change(keyspace);
+        }
+    }
+
+    fn fail_over(&mut self, node: u8, lost: u8) {
+        self.fault(trace::Fault::Failover { node, lost });
+        let at = usize::from(node);
+        let Replica { history, writes } = std::mem::take(&mut self.replicas[at]);
+        if let Some(behind) = usize::from(lost).checked_sub(1) {
+            // The tables said that the replica can lack so much, so there was so much.
+            self.lags
+                .extend(writes.iter().rev().nth(behind).map(|step| (*step, node)));
+            let newer = [&self.nodes[at]].into_iter().chain(&history[..behind]);
+            if newer
+                .into_iter()
+                .any(|keyspace| *keyspace == self.synced[at])
+            {
+                self.synced[at] = history[behind].clone();
+            }
+            self.nodes[at] = history[behind].clone();
+        }
+        self.break_connections(node);
+    }
+
+    fn break_connections(&mut self, node: u8) {
         self.parcels.retain_mut(|parcel| {
             if parcel.node == node {
                 parcel.content = Cargo::Broken;
@@ -790,8 +853,32 @@ impl<'w, const W: usize> Run<'w, W> {
                 let detail = format!("node {node} holds {canonical:?}, not {claimed:?}");
                 return Err(mismatch(at, step, detail));
             }
+            self.compare_replica(at, step, after, node)?;
         }
         Ok(())
+    }
+
+    /// What a node's replica may hold is what the path says.
+    fn compare_replica(
+        &self,
+        at: usize,
+        step: Move,
+        after: &State<W>,
+        node: usize,
+    ) -> Result<(), ConcreteError> {
+        let keyspaces = &self.world.tables.closure.keyspaces;
+        let behind = self.world.behind(after, node);
+        let claimed: Vec<&Keyspace> = behind.iter().map(|id| keyspaces.get(*id)).collect();
+        let history = self.replicas[node].history.iter();
+        let held: Vec<Keyspace> = history
+            .map(|keyspace| keyspace.renamed(&|text| self.canonical(text)))
+            .collect();
+        let same = |(held, claimed): (&Keyspace, &&Keyspace)| held.same_content(claimed);
+        if held.len() == claimed.len() && held.iter().zip(&claimed).all(same) {
+            return Ok(());
+        }
+        let detail = format!("the replica of node {node} may hold {held:?}, not {claimed:?}");
+        Err(mismatch(at, step, detail))
     }
 
     fn compare_client(
@@ -860,6 +947,25 @@ impl<'w, const W: usize> Run<'w, W> {
         if count > first {
             self.steps[count - 1].violates = ids;
         }
+    }
+
+    /// All steps, and among them the moments from which on replicas lag.
+    fn told(mut self) -> Vec<Step> {
+        self.lags.sort_unstable();
+        // From the back, so that the places in front stay what they are.
+        for (at, node) in self.lags.into_iter().rev() {
+            let Step { tick, clients, .. } = self.steps[at.saturating_sub(1)].clone();
+            let fault = trace::Fault::ReplicaLags { node };
+            let lags = Step {
+                tick,
+                event: Event::Fault { fault },
+                source: None,
+                clients,
+                violates: Vec::new(),
+            };
+            self.steps.insert(at, lags);
+        }
+        self.steps
     }
 
     fn source(&self, line: u32) -> Option<Source> {

@@ -105,6 +105,12 @@ pub enum Move {
         node: u8,
         back: bool,
     },
+    /// A server dies for good, and its replica takes its place without the
+    /// server's last `lost` writes.
+    Failover {
+        node: u8,
+        lost: u8,
+    },
 }
 
 impl Move {
@@ -142,6 +148,7 @@ impl Move {
             Move::Skew { client, skew } => code(21, client, skew, 0),
             Move::Drift { client, ticks } => code(22, client, ticks, 0),
             Move::Jump { node, back } => code(23, node, u8::from(back), 0),
+            Move::Failover { node, lost } => code(24, node, lost, 0),
         }
     }
 
@@ -189,6 +196,7 @@ impl Move {
                 node: a,
                 back: b != 0,
             },
+            24 => Move::Failover { node: a, lost: b },
             _ => return None,
         })
     }
@@ -200,11 +208,11 @@ mod tests {
 
     #[test]
     fn every_move_survives_its_code() {
-        for kind in 0..24u32 {
+        for kind in 0..25u32 {
             let action = Action(kind << 24 | 1 << 16 | 1 << 8);
-            let decoded = Move::decode(action).expect("kinds below 24 are moves");
+            let decoded = Move::decode(action).expect("kinds below 25 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(24 << 24)), None);
+        assert_eq!(Move::decode(Action(25 << 24)), None);
     }
 }

@@ -182,14 +182,10 @@ impl<'w, const W: usize> Step<'w, W> {
             self.overflow |= OVERFLOW_GENERATIONS;
             return;
         };
-        for node in &world.nodes {
-            for field in [node.keyspace, node.synced] {
-                let old = self.state.get(field) as u16;
-                if field.exists() {
-                    let new = world.tables.retire_keyspace(client, mask, old);
-                    self.state.set(field, usize::from(new));
-                }
-            }
+        for node in 0..world.nodes.len() {
+            self.change_node(node, |keyspace| {
+                world.tables.retire_keyspace(client, mask, keyspace)
+            });
         }
         for owner in 0..world.clients.len() {
             self.rewrite_messages(owner, |message| {
@@ -430,7 +426,7 @@ impl<'w, const W: usize> Step<'w, W> {
             self.overflow |= OVERFLOW_COUNTER;
         }
         self.judge_effect(client, &message, execution);
-        self.state.set(node.keyspace, usize::from(execution.after));
+        self.write_to(usize::from(message.node), usize::from(execution.after));
         self.take(client, slot);
         if message.awaited {
             let content = Content::Reply(execution.reply);
@@ -504,15 +500,74 @@ impl<'w, const W: usize> Step<'w, W> {
 
     // ---- nodes ----
 
-    /// The server process dies and starts again with this keyspace.
-    fn restart(&mut self, node: usize, keyspace: usize) {
+    /// The same change to all that a node holds: in memory, on its disk, and
+    /// in its replica, whatever that lacks.
+    fn change_node(&mut self, node: usize, change: impl Fn(u16) -> u16) {
         let world = self.world;
-        let fields = world.nodes[node];
-        self.state.set(fields.keyspace, keyspace);
+        let fields = &world.nodes[node];
+        let history = world.history(&self.state, node).iter();
+        for &field in [fields.keyspace, fields.synced].iter().chain(history) {
+            if field.exists() {
+                let changed = change(self.state.get(field) as u16);
+                self.state.set(field, usize::from(changed));
+            }
+        }
+    }
+
+    /// The node holds this now. If that is another content than before, its
+    /// replica may lack one write more, up to its bound.
+    fn write_to(&mut self, node: usize, keyspace: usize) {
+        let world = self.world;
+        let field = world.nodes[node].keyspace;
+        let mut before = self.state.get(field);
+        if before == keyspace {
+            return;
+        }
+        for &older in world.history(&self.state, node) {
+            let next = self.state.get(older);
+            self.state.set(older, before);
+            before = next;
+        }
+        self.state.set(field, keyspace);
+    }
+
+    /// The server process dies and starts again with this keyspace. To its
+    /// replica that is a change as any write is.
+    fn restart(&mut self, node: usize, keyspace: usize) {
+        let fields = self.world.nodes[node];
+        self.write_to(node, keyspace);
         if fields.synced.exists() {
             self.state.set(fields.synced, keyspace);
             self.state.set(fields.lagging, 0);
         }
+        self.break_connections(node);
+        self.judge_the_dead();
+    }
+
+    /// The server is gone for good; its replica, which lacks its last `lost`
+    /// writes, takes its place. The replica's disk holds what the server's
+    /// held, unless that is more than the replica ever got.
+    fn fail_over(&mut self, node: usize, lost: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        let promoted = world.replica(&self.state, node, lost);
+        let synced = self.state.get(fields.synced);
+        let unknown = |fewer| world.replica(&self.state, node, fewer) == synced;
+        if fields.synced.exists() && (0..lost).any(unknown) {
+            self.state.set(fields.synced, promoted);
+        }
+        for &field in world.history(&self.state, node) {
+            self.state.set(field, 0);
+        }
+        self.state.set(fields.keyspace, promoted);
+        self.state.set(fields.promoted, 1);
+        self.break_connections(node);
+        self.judge_the_dead();
+    }
+
+    /// Every command in flight fails at its client, with an unknown outcome.
+    fn break_connections(&mut self, node: usize) {
+        let world = self.world;
         for client in 0..world.clients.len() {
             self.rewrite_messages(client, |message| {
                 if usize::from(message.node) == node {
@@ -523,7 +578,6 @@ impl<'w, const W: usize> Step<'w, W> {
                 true
             });
         }
-        self.judge_the_dead();
     }
 
     // ---- time ----
@@ -532,7 +586,7 @@ impl<'w, const W: usize> Step<'w, W> {
     /// another number of ticks.
     fn tick(&mut self, drift: Option<(usize, u8)>) {
         let world = self.world;
-        for node in &world.nodes {
+        for node in 0..world.nodes.len() {
             self.tick_node(node);
         }
         for client in 0..world.clients.len() {
@@ -547,18 +601,14 @@ impl<'w, const W: usize> Step<'w, W> {
         }
     }
 
-    fn tick_node(&mut self, node: &super::world::NodeFields) {
+    fn tick_node(&mut self, index: usize) {
         let tables = &self.world.tables;
-        let keyspace = self.state.get(node.keyspace);
+        let node = &self.world.nodes[index];
         if node.synced.exists() {
-            let synced = self.state.get(node.synced);
-            self.state
-                .set(node.lagging, usize::from(synced != keyspace));
-            self.state
-                .set(node.synced, usize::from(tables.tick[synced]));
+            let lagging = self.state.get(node.synced) != self.state.get(node.keyspace);
+            self.state.set(node.lagging, usize::from(lagging));
         }
-        self.state
-            .set(node.keyspace, usize::from(tables.tick[keyspace]));
+        self.change_node(index, |keyspace| tables.tick[usize::from(keyspace)]);
         let pause = self.state.get(node.pause);
         if pause > 0 {
             self.state.set(node.pause, pause + 1);
@@ -858,14 +908,36 @@ impl<const W: usize> World<W> {
         if self.left(state, Fault::ClockJump) > 0 {
             for back in [false, true] {
                 let mut step = Step::fault(self, state, Fault::ClockJump);
-                for field in [fields.keyspace, fields.synced] {
-                    if field.exists() {
-                        let jumped = self.tables.jump[usize::from(back)][state.get(field)];
-                        step.state.set(field, usize::from(jumped));
-                    }
-                }
+                let jumped = &self.tables.jump[usize::from(back)];
+                step.change_node(index, |keyspace| jumped[usize::from(keyspace)]);
                 step.finish(Move::Jump { node, back }, visit);
             }
+        }
+        self.failovers(state, index, visit);
+    }
+
+    /// The replica takes over, whichever of the last writes it lacks.
+    fn failovers(
+        &self,
+        state: &State<W>,
+        index: usize,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let promoted = state.get(self.nodes[index].promoted) == 1;
+        if promoted || self.left(state, Fault::Failover) == 0 {
+            return;
+        }
+        let (_, most) = self.config.switch(Fault::Failover);
+        for lost in 0..=usize::from(most) {
+            let replica = |lost| self.replica(state, index, lost);
+            // Writes that left no trace by now are not worth a move of their own.
+            if (0..lost).any(|fewer| replica(fewer) == replica(lost)) {
+                continue;
+            }
+            let mut step = Step::fault(self, state, Fault::Failover);
+            step.fail_over(index, lost);
+            let (node, lost) = (index as u8, lost as u8);
+            step.finish(Move::Failover { node, lost }, visit);
         }
     }
 

@@ -79,6 +79,7 @@ impl Script {
                     params: Default::default(),
                     epoch_ms: EPOCH_MS,
                     persistence: "none".to_string(),
+                    replicas: 0,
                 },
                 assumptions: Vec::new(),
                 property: None,

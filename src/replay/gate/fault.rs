@@ -51,6 +51,8 @@ impl Run<'_> {
             Fault::ClockJump { node, offset_ms } => {
                 Ok(self.rig.jump_server(*node, *offset_ms).await?)
             }
+            Fault::ReplicaLags { node } => Ok(self.rig.leave_behind(*node).await?),
+            Fault::Failover { node, .. } => Ok(self.rig.fail_over(*node).await?),
             // A delay is nothing but holding on, and so is a cut link: what is
             // sent on it is held for ever, which a client cannot tell from
             // lost. An overrun is what the driver does not do in time.
@@ -72,6 +74,13 @@ impl Run<'_> {
     /// A trace may mix policies. A server that keeps a log can act as one that
     /// keeps none or less, for what it keeps is a matter of its files.
     async fn restart(&mut self, node: u8, persistence: &str, loses: bool) -> Result<(), Stop> {
+        let loses_log = self.rig.keeps_log() && (loses || persistence == "none");
+        if loses_log && self.rig.was_replica(node) {
+            return Err(Stop::NotReplayable(format!(
+                "node {node} restarts without some of its log after it was a replica, and its log \
+                 does not tell what came when"
+            )));
+        }
         let keep = match (persistence, self.rig.keeps_log()) {
             ("none", false) => None,
             ("none", true) => Some(0),

@@ -111,6 +111,9 @@ pub(super) struct HeldReply {
 pub(super) struct Wires {
     /// By client, then by node.
     proxies: Vec<Vec<EmbeddedProxy>>,
+    /// Behind each, by client and node: its node's servers, or what stands
+    /// before them.
+    upstreams: Vec<Vec<Vec<SocketAddr>>>,
     /// Behind them, if a real toxiproxy takes part; they keep its process.
     _toxic_links: Vec<ToxiproxyLink>,
     events: mpsc::UnboundedReceiver<ProxyEvent>,
@@ -124,10 +127,12 @@ pub(super) struct Wires {
 }
 
 impl Wires {
-    /// Starts one proxy for each client and node, and holds everything.
+    /// Starts one proxy for each client and node, and holds everything. The
+    /// servers are the first one of each node, and then their replicas.
     pub async fn start(
         clients: u8,
-        nodes: &[SocketAddr],
+        nodes: u8,
+        servers: &[SocketAddr],
         options: &GateOptions,
     ) -> Result<Self, WireError> {
         let toxiproxy = match &options.proxy {
@@ -139,30 +144,37 @@ impl Wires {
             mode: Mode::Hold,
             ..EmbeddedOptions::default()
         };
-        let (mut proxies, mut toxic_links) = (Vec::new(), Vec::new());
+        let (mut proxies, mut upstreams) = (Vec::new(), Vec::new());
+        let mut toxic_links = Vec::new();
         for client in 0..clients {
-            let mut links = Vec::new();
-            for (node, address) in nodes.iter().enumerate() {
+            let (mut links, mut ways) = (Vec::new(), Vec::new());
+            for node in 0..nodes {
                 let link = LinkId {
                     client: client.into(),
-                    node: node as u16,
+                    node: node.into(),
                 };
-                let upstream = match &toxiproxy {
-                    None => *address,
-                    Some(server) => {
-                        let name = format!("client-{client}-node-{node}");
-                        let toxic = server.link(&name, *address, Cut::Fin).await?;
-                        let upstream = toxic.address();
-                        toxic_links.push(toxic);
-                        upstream
-                    }
-                };
-                links.push(EmbeddedProxy::start(link, upstream, hold, sender.clone()).await?);
+                let mut way = Vec::new();
+                for at in (usize::from(node)..servers.len()).step_by(nodes.into()) {
+                    way.push(match &toxiproxy {
+                        None => servers[at],
+                        Some(server) => {
+                            let name = format!("client-{client}-server-{at}");
+                            let toxic = server.link(&name, servers[at], Cut::Fin).await?;
+                            let upstream = toxic.address();
+                            toxic_links.push(toxic);
+                            upstream
+                        }
+                    });
+                }
+                links.push(EmbeddedProxy::start(link, way[0], hold, sender.clone()).await?);
+                ways.push(way);
             }
             proxies.push(links);
+            upstreams.push(ways);
         }
         Ok(Self {
             proxies,
+            upstreams,
             _toxic_links: toxic_links,
             events,
             requests: Vec::new(),
@@ -184,6 +196,7 @@ impl Wires {
     pub async fn reset(&mut self) -> Result<(), WireError> {
         for (client, links) in self.proxies.iter().enumerate() {
             for (node, proxy) in links.iter().enumerate() {
+                proxy.redirect(self.upstreams[client][node][0]);
                 let done = async {
                     proxy.cut_all(Cut::Rst).await?;
                     proxy.refuse(false).await
@@ -306,6 +319,18 @@ impl Wires {
     pub async fn node_restarted(&mut self, node: u8) -> Result<(), WireError> {
         for client in 0..self.proxies.len() as u8 {
             self.cut_idle(client, node).await?;
+        }
+        Ok(())
+    }
+
+    /// New connections to a node go to its replica, or to its first server.
+    pub fn redirect(&self, node: u8, to_replica: bool) -> Result<(), WireError> {
+        for client in 0..self.proxies.len() as u8 {
+            let ways = &self.upstreams[usize::from(client)];
+            let way = ways.get(usize::from(node));
+            let upstream = way.and_then(|way| way.get(usize::from(to_replica)));
+            let upstream = upstream.ok_or(WireError::NoLink { client, node })?;
+            self.proxy(client, node)?.redirect(*upstream);
         }
         Ok(())
     }

@@ -87,7 +87,6 @@ pub struct EmbeddedProxy {
 
 #[derive(Debug)]
 struct Shared {
-    upstream: SocketAddr,
     /// A connection is listed, with the settings of that moment, under one lock:
     /// so a change of settings misses none.
     registry: Mutex<Registry>,
@@ -95,6 +94,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct Registry {
+    upstream: SocketAddr,
     birth: Birth,
     live: BTreeMap<u64, mpsc::UnboundedSender<Order>>,
 }
@@ -123,6 +123,7 @@ impl EmbeddedProxy {
         let address = lease.address();
         let listener = listen(address).map_err(socket)?;
         let registry = Registry {
+            upstream,
             birth: Birth {
                 link,
                 id: 0,
@@ -134,7 +135,6 @@ impl EmbeddedProxy {
             live: BTreeMap::new(),
         };
         let shared = Arc::new(Shared {
-            upstream,
             registry: Mutex::new(registry),
         });
         let (doors, orders) = mpsc::unbounded_channel();
@@ -155,6 +155,12 @@ impl EmbeddedProxy {
     /// The connections that are alive, by number.
     pub fn connections(&self) -> Vec<u64> {
         self.shared.registry().live.keys().copied().collect()
+    }
+
+    /// Connects to another server from the next connection on, as clients do that
+    /// learn of a failover. Connections that exist stay where they are.
+    pub fn redirect(&self, upstream: SocketAddr) {
+        self.shared.registry().upstream = upstream;
     }
 
     /// Changes what happens to messages in both directions. Leaving
@@ -421,17 +427,17 @@ async fn accept(
 /// Lists a connection and starts its task.
 fn take_in(shared: &Arc<Shared>, client: TcpStream) {
     let (sender, orders) = mpsc::unbounded_channel();
-    let birth = {
+    let (birth, upstream) = {
         let mut registry = shared.registry();
         let birth = registry.birth.clone();
         registry.birth.id += 1;
         registry.live.insert(birth.id, sender);
-        birth
+        (birth, registry.upstream)
     };
     let shared = shared.clone();
     tokio::spawn(async move {
         let id = birth.id;
-        match connect(shared.upstream, &client).await {
+        match connect(upstream, &client).await {
             Ok(server) => Connection::new(birth, client, server, orders).run().await,
             Err(error) => {
                 // A reset is the nearest that is left to a refusal.

@@ -128,6 +128,11 @@ impl Canvas<'_> {
                 self.restart(x, y, loses);
                 x
             }
+            Fault::Failover { node, lost } => {
+                let x = self.layout.node_x(node);
+                self.restart(x, y, lost > 0);
+                x
+            }
             Fault::NodeFsync { node } => {
                 let x = self.layout.node_x(node);
                 put!(
@@ -182,7 +187,9 @@ impl Canvas<'_> {
             | Fault::NodeFsync { node }
             | Fault::NodePause { node }
             | Fault::NodeResume { node }
-            | Fault::ClockJump { node, .. } => self.layout.node_x(node),
+            | Fault::ClockJump { node, .. }
+            | Fault::ReplicaLags { node }
+            | Fault::Failover { node, .. } => self.layout.node_x(node),
         }
     }
 
