@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::lock::{Config, LockError, LockFile, Program};
 use crate::redis::ScriptEngine;
 use crate::trace::{self, Assumption, Setup, Trace};
-use crate::world::catalogue::{Fault, PROPERTIES, Property, Switch};
+use crate::world::catalogue::{Fault, PROPERTIES, Property, SizeUnit, Switch};
 use crate::world::closure::{Closure, ClosureError, Needs};
 use crate::world::concrete::{self, ConcreteError, Heading};
 use crate::world::guard::{self, Effort, GuardError, HORIZON_FACTOR};
@@ -296,6 +296,7 @@ impl<'f> Checker<'f> {
             Fault::RestartEverysec,
             Fault::RestartAlways,
             Fault::Failover,
+            Fault::SplitBrain,
         ];
         let lingering = [Fault::ClientPause, Fault::Delay, Fault::NodePause];
         Needs {
@@ -472,15 +473,17 @@ fn unknown_because<S>(found: &Exploration<S>) -> String {
 /// A replica lags behind by some writes, and by few.
 fn lag(set: &[Switch]) -> Result<(), CheckError> {
     let most = crate::world::LAG_MAX;
-    match find(set, Fault::Failover) {
-        Some(switch) if !(1..=most).contains(&usize::from(switch.size)) => {
+    let promotes = |switch: &&Switch| switch.fault.info().unit == SizeUnit::Writes;
+    let wrong = |switch: &&Switch| !(1..=most).contains(&usize::from(switch.size));
+    match set.iter().filter(promotes).find(wrong) {
+        Some(switch) => {
             let id = switch.fault.info().id;
             Err(CheckError::Sizes(format!(
                 "the size of {id} is {}; it must be from 1 to {most} writes",
                 switch.size
             )))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -291,6 +291,15 @@ pub enum Fault {
     /// without the server's last `lost` writes; `Fail` steps follow for the
     /// commands that were in flight.
     Failover { node: u8, lost: u8 },
+    /// The node's replica takes its place, without its server's last `lost`
+    /// writes; the old server goes on for clients that have not noticed.
+    SplitBrain { node: u8, lost: u8 },
+    /// The client notices: what it sends to the node from here on goes to the
+    /// new server. What is in flight stays where it is.
+    ClientNotices { client: u8, node: u8 },
+    /// The node's old server is taken away, with what it wrote since the
+    /// promotion; `Fail` steps follow for the commands that were in flight to it.
+    Demotion { node: u8 },
 }
 
 /// What a client believes.

@@ -437,6 +437,7 @@ fn who_suffers(fault: &Fault) -> String {
             reply,
             ..
         } => between(client, if reply { "⇠" } else { "⇢" }, node),
+        Fault::ClientNotices { client, node } => between(client, "↷", node),
         Fault::LinkCut { client, node } => between(client, "≠", node),
         Fault::LinkHeal { client, node } => between(client, "=", node),
         Fault::NodeRestart { node, .. }
@@ -445,7 +446,9 @@ fn who_suffers(fault: &Fault) -> String {
         | Fault::NodeResume { node }
         | Fault::ClockJump { node, .. }
         | Fault::ReplicaLags { node }
-        | Fault::Failover { node, .. } => format!("    {}", words::node(node)),
+        | Fault::Failover { node, .. }
+        | Fault::SplitBrain { node, .. }
+        | Fault::Demotion { node } => format!("    {}", words::node(node)),
     }
 }
 

@@ -129,6 +129,8 @@ struct Run<'a> {
     lagging: BTreeSet<u8>,
     /// Nodes whose replica has taken over.
     failed_over: BTreeSet<u8>,
+    /// Those of them whose old server still serves, and who uses the new one.
+    split: BTreeMap<u8, BTreeSet<u8>>,
 }
 
 impl<'a> Run<'a> {
@@ -143,6 +145,7 @@ impl<'a> Run<'a> {
             links_cut: BTreeSet::new(),
             lagging: BTreeSet::new(),
             failed_over: BTreeSet::new(),
+            split: BTreeMap::new(),
         }
     }
 
@@ -388,6 +391,7 @@ impl<'a> Run<'a> {
             } => self.message(*client, *node, *message).map(|_| ()),
             Fault::LinkCut { client, node } => self.link(*client, *node, true),
             Fault::LinkHeal { client, node } => self.link(*client, *node, false),
+            Fault::ClientNotices { client, node } => self.notice(*client, *node),
             _ => self.node_fault(fault),
         }
     }
@@ -451,10 +455,29 @@ impl<'a> Run<'a> {
                 })
             }
             Fault::Failover { node, lost } => self.fail_over(*node, *lost),
+            Fault::SplitBrain { node, lost } => {
+                self.fail_over(*node, *lost)?;
+                self.split.insert(*node, BTreeSet::new());
+                Ok(())
+            }
+            Fault::Demotion { node } => ensure(self.split.remove(node).is_some(), || {
+                format!("{} has no old server", words::node(*node))
+            }),
             // The others are handled by the caller; a new fault lands here and
             // is accepted until somebody states its rule.
             _ => Ok(()),
         }
+    }
+
+    fn notice(&mut self, client: u8, node: u8) -> Result<(), String> {
+        self.acts(client)?;
+        self.node(node)?;
+        let Some(moved) = self.split.get_mut(&node) else {
+            return Err(format!("{} has no old server", words::node(node)));
+        };
+        ensure(moved.insert(client), || {
+            format!("{} has noticed before", words::client(client))
+        })
     }
 
     fn has_replica(&self, node: u8) -> Result<(), String> {

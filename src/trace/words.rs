@@ -180,6 +180,10 @@ pub fn fault_short(fault: &Fault) -> String {
         Fault::ReplicaLags { .. } => "replica lags".into(),
         Fault::Failover { lost: 0, .. } => "failover".into(),
         Fault::Failover { lost, .. } => format!("failover, {lost} lost"),
+        Fault::SplitBrain { lost: 0, .. } => "two primaries".into(),
+        Fault::SplitBrain { lost, .. } => format!("two primaries, {lost} lost"),
+        Fault::ClientNotices { .. } => "uses the new one".into(),
+        Fault::Demotion { .. } => "old one goes".into(),
     }
 }
 
@@ -200,6 +204,9 @@ pub fn fault(fault: &Fault, command: &str) -> String {
         }
         Fault::LinkHeal { client: c, node: n } => {
             format!("the link {}–{} works again", client(*c), node(*n))
+        }
+        Fault::ClientNotices { client: c, node: n } => {
+            format!("{} notices, and uses the new {}", client(*c), node(*n))
         }
         Fault::Lose { .. } | Fault::Delay { .. } => message_fault(fault, command),
         Fault::ClientSkew {
@@ -264,16 +271,30 @@ fn node_fault(fault: &Fault) -> String {
             )
         }
         Fault::Failover { node: n, lost } => {
-            let lack = match lost {
-                0 => "with all its data".to_owned(),
-                lost => format!("without its last {}", plural_only(*lost, "write")),
-            };
             format!(
-                "{} dies for good; its replica takes its place, {lack}",
-                node(*n)
+                "{} dies for good; its replica takes its place, {}",
+                node(*n),
+                lack(*lost)
             )
         }
+        Fault::SplitBrain { node: n, lost } => format!(
+            "{}'s replica takes its place, {}; the old one goes on",
+            node(*n),
+            lack(*lost)
+        ),
+        Fault::Demotion { node: n } => format!(
+            "the old {} is taken away, with what it wrote since",
+            node(*n)
+        ),
         other => fault_short(other),
+    }
+}
+
+/// What a promoted replica has.
+fn lack(lost: u8) -> String {
+    match lost {
+        0 => "with all its data".to_owned(),
+        lost => format!("without its last {}", plural_only(lost, "write")),
     }
 }
 

@@ -115,6 +115,7 @@ pub enum Fault {
     ClientDrift,
     ClockJump,
     Failover,
+    SplitBrain,
 }
 
 /// What the size of a fault counts.
@@ -176,7 +177,7 @@ const fn promotion(info: FaultInfo) -> FaultInfo {
 }
 
 /// Every fault switch, in table order.
-pub const FAULTS: [FaultInfo; 14] = [
+pub const FAULTS: [FaultInfo; 15] = [
     fault(
         Fault::ClientCrash,
         "client-crash",
@@ -270,6 +271,11 @@ pub const FAULTS: [FaultInfo; 14] = [
         Fault::Failover,
         "failover",
         "a server dies for good and its replica, which may lack the last size writes, takes its place",
+    )),
+    promotion(fault(
+        Fault::SplitBrain,
+        "failover-split-brain",
+        "the same, but the old server goes on for clients that have not noticed, until it is taken away",
     )),
 ];
 

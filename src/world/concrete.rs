@@ -134,6 +134,8 @@ struct Parcel {
     thread: u8,
     node: u8,
     awaited: bool,
+    /// To or from the node's old server.
+    old: bool,
     content: Cargo,
 }
 
@@ -175,6 +177,8 @@ struct Run<'w, const W: usize> {
     nodes: Vec<Keyspace>,
     synced: Vec<Keyspace>,
     replicas: Vec<Replica>,
+    /// Old servers that still serve, by node, and the clients that use the new one.
+    split: BTreeMap<u8, (Keyspace, Vec<u8>)>,
     /// Steps before which a node's replica gets left behind.
     lags: Vec<(usize, u8)>,
     parcels: Vec<Parcel>,
@@ -231,6 +235,7 @@ impl<'w, const W: usize> Run<'w, W> {
             synced: nodes.clone(),
             replicas: vec![replica; nodes.len()],
             lags: Vec::new(),
+            split: BTreeMap::new(),
             nodes,
             parcels: Vec::new(),
             cut: BTreeMap::new(),
@@ -388,7 +393,27 @@ impl<'w, const W: usize> Run<'w, W> {
                 let jump = |keyspace: &Keyspace| keyspace.jump(offset_ms, true, i64::MAX);
                 self.change_node(usize::from(node), jump);
             }
-            Move::Failover { node, lost } => self.fail_over(node, lost),
+            Move::Failover { node, lost } => {
+                self.fault(trace::Fault::Failover { node, lost });
+                self.promote(node, lost);
+                self.break_connections(node, false);
+            }
+            Move::SplitBrain { node, lost } => {
+                self.fault(trace::Fault::SplitBrain { node, lost });
+                self.leave_in_service(node);
+                self.promote(node, lost);
+            }
+            Move::Notice { client, node } => {
+                self.fault(trace::Fault::ClientNotices { client, node });
+                if let Some((_, moved)) = self.split.get_mut(&node) {
+                    moved.push(client);
+                }
+            }
+            Move::Demote { node } => {
+                self.fault(trace::Fault::Demotion { node });
+                self.split.remove(&node);
+                self.break_connections(node, true);
+            }
             _ => {}
         }
     }
@@ -501,6 +526,7 @@ impl<'w, const W: usize> Run<'w, W> {
             thread,
             node,
             awaited: true,
+            old: self.uses_old(client, node),
             content,
         });
         if self.cut.contains_key(&(client, node)) {
@@ -586,7 +612,8 @@ impl<'w, const W: usize> Run<'w, W> {
     fn is(&self, parcel: &Parcel, message: &Message) -> bool {
         let same_place = parcel.node == message.node
             && parcel.thread == message.thread
-            && parcel.awaited == message.awaited;
+            && parcel.awaited == message.awaited
+            && parcel.old == message.old;
         let closure = &self.world.tables.closure;
         same_place
             && match (&parcel.content, message.content) {
@@ -613,12 +640,20 @@ impl<'w, const W: usize> Run<'w, W> {
             ..
         } = self.parcels[index];
         let now = self.now();
-        let keyspace = &self.nodes[usize::from(node)];
+        let old = self.parcels[index].old;
+        let mut left_behind = self.split.get_mut(&node).filter(|_| old);
+        let keyspace = match &left_behind {
+            Some((keyspace, _)) => keyspace,
+            None => &self.nodes[usize::from(node)],
+        };
         let Cargo::Request(argv) = &self.parcels[index].content else {
             return;
         };
         let executed = keyspace.execute_at(now, &mut self.scripts, client, argv);
-        self.write_to(node, executed.after);
+        match &mut left_behind {
+            Some((keyspace, _)) => *keyspace = executed.after,
+            None => self.write_to(node, executed.after),
+        }
         let reply = executed.reply;
         self.log(
             Event::Execute {
@@ -727,7 +762,7 @@ impl<'w, const W: usize> Run<'w, W> {
             persistence,
             loses,
         });
-        self.break_connections(node);
+        self.break_connections(node, false);
     }
 
     /// The node holds this now, from the next step on. Its replica may lack one
@@ -751,10 +786,26 @@ impl<'w, const W: usize> Run<'w, W> {
         for keyspace in own.into_iter().chain(&mut self.replicas[node].history) {
             *keyspace = change(keyspace);
         }
+        if let Some((keyspace, _)) = self.split.get_mut(&(node as u8)) {
+            *keyspace = change(keyspace);
+        }
     }
 
-    fn fail_over(&mut self, node: u8, lost: u8) {
-        self.fault(trace::Fault::Failover { node, lost });
+    fn uses_old(&self, client: u8, node: u8) -> bool {
+        let split = self.split.get(&node);
+        split.is_some_and(|(_, moved)| !moved.contains(&client))
+    }
+
+    /// The node's server goes on as an old one, with what is in flight to it.
+    fn leave_in_service(&mut self, node: u8) {
+        let keyspace = self.nodes[usize::from(node)].clone();
+        self.split.insert(node, (keyspace, Vec::new()));
+        for parcel in &mut self.parcels {
+            parcel.old |= parcel.node == node;
+        }
+    }
+
+    fn promote(&mut self, node: u8, lost: u8) {
         let at = usize::from(node);
         let Replica { history, writes } = std::mem::take(&mut self.replicas[at]);
         if let Some(behind) = usize::from(lost).checked_sub(1) {
@@ -770,12 +821,12 @@ impl<'w, const W: usize> Run<'w, W> {
             }
             self.nodes[at] = history[behind].clone();
         }
-        self.break_connections(node);
     }
 
-    fn break_connections(&mut self, node: u8) {
+    fn break_connections(&mut self, node: u8, old: bool) {
         self.parcels.retain_mut(|parcel| {
-            if parcel.node == node {
+            if parcel.node == node && parcel.old == old {
+                parcel.old = false;
                 parcel.content = Cargo::Broken;
                 return parcel.awaited;
             }
@@ -854,6 +905,7 @@ impl<'w, const W: usize> Run<'w, W> {
                 return Err(mismatch(at, step, detail));
             }
             self.compare_replica(at, step, after, node)?;
+            self.compare_old(at, step, after, node)?;
         }
         Ok(())
     }
@@ -878,6 +930,29 @@ impl<'w, const W: usize> Run<'w, W> {
             return Ok(());
         }
         let detail = format!("the replica of node {node} may hold {held:?}, not {claimed:?}");
+        Err(mismatch(at, step, detail))
+    }
+
+    /// A node's old server, if it has one, holds what the path says.
+    fn compare_old(
+        &self,
+        at: usize,
+        step: Move,
+        after: &State<W>,
+        node: usize,
+    ) -> Result<(), ConcreteError> {
+        let keyspaces = &self.world.tables.closure.keyspaces;
+        let claimed = self.world.old(after, node).map(|id| keyspaces.get(id));
+        let old = self.split.get(&(node as u8));
+        let held = old.map(|(keyspace, _)| keyspace.renamed(&|text| self.canonical(text)));
+        let same = match (&held, claimed) {
+            (Some(held), Some(claimed)) => held.same_content(claimed),
+            (held, claimed) => held.is_none() && claimed.is_none(),
+        };
+        if same {
+            return Ok(());
+        }
+        let detail = format!("the old server of node {node} holds {held:?}, not {claimed:?}");
         Err(mismatch(at, step, detail))
     }
 

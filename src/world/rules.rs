@@ -358,6 +358,7 @@ impl<'w, const W: usize> Step<'w, W> {
                 thread,
                 awaited: true,
                 allowance: 0,
+                old: world.uses_old(&self.state, client, usize::from(node)),
             },
         );
     }
@@ -420,13 +421,18 @@ impl<'w, const W: usize> Step<'w, W> {
     fn execute(&mut self, client: usize, slot: usize, message: Message, command: u16) {
         let world = self.world;
         let node = world.nodes[usize::from(message.node)];
-        let keyspace = self.state.get(node.keyspace) as u16;
+        let server = if message.old { node.old } else { node.keyspace };
+        let keyspace = self.state.get(server) as u16;
         let execution = world.tables.execute(command, keyspace);
         if execution.overflow {
             self.overflow |= OVERFLOW_COUNTER;
         }
         self.judge_effect(client, &message, execution);
-        self.write_to(usize::from(message.node), usize::from(execution.after));
+        if message.old {
+            self.state.set(node.old, usize::from(execution.after));
+        } else {
+            self.write_to(usize::from(message.node), usize::from(execution.after));
+        }
         self.take(client, slot);
         if message.awaited {
             let content = Content::Reply(execution.reply);
@@ -500,8 +506,8 @@ impl<'w, const W: usize> Step<'w, W> {
 
     // ---- nodes ----
 
-    /// The same change to all that a node holds: in memory, on its disk, and
-    /// in its replica, whatever that lacks.
+    /// The same change to all that a node holds: in memory, on its disk, in
+    /// its replica, whatever that lacks, and in its old server.
     fn change_node(&mut self, node: usize, change: impl Fn(u16) -> u16) {
         let world = self.world;
         let fields = &world.nodes[node];
@@ -511,6 +517,10 @@ impl<'w, const W: usize> Step<'w, W> {
                 let changed = change(self.state.get(field) as u16);
                 self.state.set(field, usize::from(changed));
             }
+        }
+        if world.is_split(&self.state, node) {
+            let changed = change(self.state.get(fields.old) as u16);
+            self.state.set(fields.old, usize::from(changed));
         }
     }
 
@@ -540,14 +550,52 @@ impl<'w, const W: usize> Step<'w, W> {
             self.state.set(fields.synced, keyspace);
             self.state.set(fields.lagging, 0);
         }
-        self.break_connections(node);
+        self.break_connections(node, false);
         self.judge_the_dead();
     }
 
-    /// The server is gone for good; its replica, which lacks its last `lost`
-    /// writes, takes its place. The replica's disk holds what the server's
-    /// held, unless that is more than the replica ever got.
+    /// The server is gone for good, and its replica takes its place.
     fn fail_over(&mut self, node: usize, lost: usize) {
+        self.promote(node, lost);
+        self.break_connections(node, false);
+        self.judge_the_dead();
+    }
+
+    /// The replica takes the server's place, but the server goes on: what is in
+    /// flight stays with it, and so do the clients until they notice.
+    fn split(&mut self, node: usize, lost: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        let old = self.state.get(fields.keyspace);
+        self.promote(node, lost);
+        self.state.set(fields.promoted, 2);
+        self.state.set(fields.old, old);
+        for client in 0..world.clients.len() {
+            self.rewrite_messages(client, |message| {
+                message.old |= usize::from(message.node) == node;
+                true
+            });
+        }
+        self.judge_the_dead();
+    }
+
+    /// The old server is taken away. Who still used it finds the new one.
+    fn demote(&mut self, node: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        self.state.set(fields.promoted, 1);
+        self.state.set(fields.old, 0);
+        for client in 0..world.clients.len() {
+            self.state.set(world.moved(client, node), 0);
+        }
+        self.break_connections(node, true);
+        self.judge_the_dead();
+    }
+
+    /// The replica, which lacks the server's last `lost` writes, is the node
+    /// now. Its disk holds what the server's held, unless that is more than the
+    /// replica ever got.
+    fn promote(&mut self, node: usize, lost: usize) {
         let world = self.world;
         let fields = world.nodes[node];
         let promoted = world.replica(&self.state, node, lost);
@@ -561,18 +609,18 @@ impl<'w, const W: usize> Step<'w, W> {
         }
         self.state.set(fields.keyspace, promoted);
         self.state.set(fields.promoted, 1);
-        self.break_connections(node);
-        self.judge_the_dead();
     }
 
-    /// Every command in flight fails at its client, with an unknown outcome.
-    fn break_connections(&mut self, node: usize) {
+    /// Every command in flight to the node, or to its old server, fails at its
+    /// client, with an unknown outcome.
+    fn break_connections(&mut self, node: usize, old: bool) {
         let world = self.world;
         for client in 0..world.clients.len() {
             self.rewrite_messages(client, |message| {
-                if usize::from(message.node) == node {
+                if usize::from(message.node) == node && message.old == old {
                     message.content = Content::Broken;
                     message.allowance = 0;
+                    message.old = false;
                     return message.awaited;
                 }
                 true
@@ -792,7 +840,7 @@ impl<const W: usize> World<W> {
             };
             let place = slot as u8;
             if let Content::Request(command) = message.content {
-                if self.node_paused(state, usize::from(message.node)).is_none() {
+                if !self.waits_for_node(state, &message) {
                     let mut step = Step::from(self, state);
                     step.execute(index, slot, message, command);
                     step.finish(
@@ -869,6 +917,9 @@ impl<const W: usize> World<W> {
     ) {
         let node = index as u8;
         let fields = &self.nodes[index];
+        if self.is_split(state, index) {
+            self.split_moves(state, index, visit);
+        }
         if self.node_paused(state, index).is_some() {
             let mut step = Step::from(self, state);
             step.state.set(fields.pause, 0);
@@ -913,31 +964,61 @@ impl<const W: usize> World<W> {
                 step.finish(Move::Jump { node, back }, visit);
             }
         }
-        self.failovers(state, index, visit);
+        self.promotions(state, index, Fault::Failover, visit);
+        self.promotions(state, index, Fault::SplitBrain, visit);
     }
 
-    /// The replica takes over, whichever of the last writes it lacks.
-    fn failovers(
+    /// Clients notice the new server, and the old one goes, all at any time.
+    fn split_moves(
         &self,
         state: &State<W>,
         index: usize,
         visit: &mut impl FnMut(Transition<State<W>>),
     ) {
-        let promoted = state.get(self.nodes[index].promoted) == 1;
-        if promoted || self.left(state, Fault::Failover) == 0 {
+        let node = index as u8;
+        for client in 0..self.clients.len() {
+            if self.runs(state, client) && self.uses_old(state, client, index) {
+                let mut step = Step::from(self, state);
+                step.state.set(self.moved(client, index), 1);
+                let client = client as u8;
+                step.finish(Move::Notice { client, node }, visit);
+            }
+        }
+        let mut step = Step::from(self, state);
+        step.demote(index);
+        step.finish(Move::Demote { node }, visit);
+    }
+
+    /// The replica takes over, whichever of the last writes it lacks.
+    fn promotions(
+        &self,
+        state: &State<W>,
+        index: usize,
+        fault: Fault,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let promoted = state.get(self.nodes[index].promoted) != 0;
+        if promoted || self.left(state, fault) == 0 {
             return;
         }
-        let (_, most) = self.config.switch(Fault::Failover);
+        let (_, most) = self.config.switch(fault);
         for lost in 0..=usize::from(most) {
             let replica = |lost| self.replica(state, index, lost);
             // Writes that left no trace by now are not worth a move of their own.
             if (0..lost).any(|fewer| replica(fewer) == replica(lost)) {
                 continue;
             }
-            let mut step = Step::fault(self, state, Fault::Failover);
-            step.fail_over(index, lost);
-            let (node, lost) = (index as u8, lost as u8);
-            step.finish(Move::Failover { node, lost }, visit);
+            let mut step = Step::fault(self, state, fault);
+            let node = index as u8;
+            if fault == Fault::Failover {
+                step.fail_over(index, lost);
+                let lost = lost as u8;
+                step.finish(Move::Failover { node, lost }, visit);
+            } else {
+                step.split(index, lost);
+                let lost = lost as u8;
+                step.finish(Move::SplitBrain { node, lost }, visit);
+            }
         }
     }
 
@@ -1022,9 +1103,14 @@ impl<const W: usize> World<W> {
     /// A message whose receiver is paused does not hold time up.
     fn stuck(&self, state: &State<W>, client: usize, message: &Message) -> bool {
         match message.content {
-            Content::Request(_) => self.node_paused(state, usize::from(message.node)).is_some(),
+            Content::Request(_) => self.waits_for_node(state, message),
             _ => !self.runs(state, client),
         }
+    }
+
+    /// The server that a request goes to stands still; an old one never does.
+    fn waits_for_node(&self, state: &State<W>, message: &Message) -> bool {
+        !message.old && self.node_paused(state, usize::from(message.node)).is_some()
     }
 
     fn node_may_wait(&self, state: &State<W>, node: usize) -> bool {

@@ -49,8 +49,14 @@ impl WorldConfig {
 
     /// Writes that a replica may lag behind; 0 if no node has a replica.
     pub fn lag(&self) -> usize {
-        let (_, lag) = self.switch(Fault::Failover);
-        usize::from(lag)
+        let promotions = [Fault::Failover, Fault::SplitBrain];
+        let lag = promotions.map(|fault| self.switch(fault).1);
+        usize::from(lag[0].max(lag[1]))
+    }
+
+    /// A promotion can leave the old server in service.
+    pub fn splits(&self) -> bool {
+        self.switch(Fault::SplitBrain).0 > 0
     }
 
     /// Most of the nodes.
@@ -96,8 +102,11 @@ pub(super) struct NodeFields {
     /// Its keyspace before its last write, before the last two, ..: what its
     /// replica may hold. All 0 once there is no replica any more.
     pub history: [Field; LAG_MAX],
-    /// 1: its replica has taken its place, and nothing stands behind that one.
+    /// 1: its replica has taken its place, and nothing stands behind that one;
+    /// 2: so it has, but the old server still serves those who have not noticed.
     pub promoted: Field,
+    /// The keyspace of that old server; otherwise 0.
+    pub old: Field,
 }
 
 /// The world as a transition system over states of `W` words.
@@ -108,6 +117,9 @@ pub struct World<const W: usize> {
     pub(super) nodes: Vec<NodeFields>,
     /// `cut[client * nodes + node]`.
     pub(super) cut: Vec<Field>,
+    /// `moved[client * nodes + node]`: while the node's old server is still
+    /// there, the client uses the new one.
+    moved: Vec<Field>,
     /// Budget left, by fault.
     pub(super) budget: [Field; FAULTS.len()],
     pub(super) messages: MessageLayout,
@@ -139,6 +151,7 @@ pub struct Plan {
     clients: Vec<ClientFields>,
     nodes: Vec<NodeFields>,
     cut: Vec<Field>,
+    moved: Vec<Field>,
     budget: [Field; FAULTS.len()],
     messages: MessageLayout,
 }
@@ -153,6 +166,7 @@ impl Plan {
             tables.closure.replies.len(),
             config.nodes,
             delay,
+            config.splits(),
         );
         let clients = (0..config.clients)
             .map(|_| client_fields(&config, &tables, &messages, &mut packer))
@@ -165,6 +179,9 @@ impl Plan {
         let cut = (0..links)
             .map(|_| packer.field(usize::from(partitions.min(1))))
             .collect();
+        let moved = (0..links)
+            .map(|_| packer.field(usize::from(config.splits())))
+            .collect();
         let mut budget = [Field::NOTHING; FAULTS.len()];
         for switch in &config.switches {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
@@ -176,6 +193,7 @@ impl Plan {
             clients,
             nodes,
             cut,
+            moved,
             budget,
             messages,
         }
@@ -206,6 +224,7 @@ impl Plan {
             clients: self.clients,
             nodes: self.nodes,
             cut: self.cut,
+            moved: self.moved,
             budget: self.budget,
             messages: self.messages,
             bits,
@@ -265,7 +284,12 @@ fn node_fields(config: &WorldConfig, tables: &Tables, packer: &mut Packer) -> No
                 Field::NOTHING
             }
         }),
-        promoted: packer.field(config.lag().min(1)),
+        promoted: packer.field(if config.splits() {
+            2
+        } else {
+            config.lag().min(1)
+        }),
+        old: packer.field(if config.splits() { keyspaces } else { 0 }),
     }
 }
 
@@ -337,6 +361,21 @@ impl<const W: usize> World<W> {
         }
     }
 
+    /// The old server of a node is still in service beside the new one.
+    #[inline]
+    pub(super) fn is_split(&self, state: &State<W>, node: usize) -> bool {
+        state.get(self.nodes[node].promoted) == 2
+    }
+
+    pub(super) fn moved(&self, client: usize, node: usize) -> Field {
+        self.moved[client * usize::from(self.config.nodes) + node]
+    }
+
+    /// What the client sends to the node now goes to the node's old server.
+    pub(super) fn uses_old(&self, state: &State<W>, client: usize, node: usize) -> bool {
+        self.is_split(state, node) && state.get(self.moved(client, node)) == 0
+    }
+
     pub(super) fn cut(&self, client: usize, node: usize) -> Field {
         self.cut[client * usize::from(self.config.nodes) + node]
     }
@@ -397,6 +436,12 @@ impl<const W: usize> World<W> {
     pub fn behind(&self, state: &State<W>, node: usize) -> Vec<u16> {
         let history = self.history(state, node).iter();
         history.map(|field| state.get(*field) as u16).collect()
+    }
+
+    /// The number of the keyspace of a node's old server, while that serves on.
+    pub fn old(&self, state: &State<W>, node: usize) -> Option<u16> {
+        self.is_split(state, node)
+            .then(|| state.get(self.nodes[node].old) as u16)
     }
 
     /// The message in a slot.

@@ -53,6 +53,11 @@ impl Run<'_> {
             }
             Fault::ReplicaLags { node } => Ok(self.rig.leave_behind(*node).await?),
             Fault::Failover { node, .. } => Ok(self.rig.fail_over(*node).await?),
+            Fault::SplitBrain { node, .. } => Ok(self.rig.split(*node).await?),
+            Fault::ClientNotices { client, node } => {
+                Ok(self.rig.wires.follow(*client, *node).await?)
+            }
+            Fault::Demotion { node } => Ok(self.rig.end_old(*node).await?),
             // A delay is nothing but holding on, and so is a cut link: what is
             // sent on it is held for ever, which a client cannot tell from
             // lost. An overrun is what the driver does not do in time.

@@ -98,16 +98,20 @@ impl Replica {
         self.hold(true).await
     }
 
-    /// Kills the primary and promotes the replica, with all that it is to have.
+    /// Promotes the replica, with all that it is to have. The primary dies
+    /// before that, or goes on.
     pub async fn take_over(
         &mut self,
         primary: &mut Server,
         replica: &Server,
+        primary_dies: bool,
     ) -> Result<(), GateError> {
         if !self.lags {
             self.catch_up(primary, replica).await?;
         }
-        primary.kill()?;
+        if primary_dies {
+            primary.kill()?;
+        }
         expect_ok(replica, &["REPLICAOF", "NO", "ONE"]).await?;
         self.follows = false;
         Ok(())
@@ -122,8 +126,7 @@ impl Replica {
     async fn catch_up(&self, primary: &Server, replica: &Server) -> Result<(), GateError> {
         let deadline = Instant::now() + self.patience;
         loop {
-            let (of_primary, of_replica) =
-                (replication(primary).await?, replication(replica).await?);
+            let (of_primary, of_replica) = (info(primary).await?, info(replica).await?);
             if is_in_sync(&of_primary, &of_replica) {
                 return Ok(());
             }
@@ -132,7 +135,7 @@ impl Replica {
                     replica: replica.to_string(),
                     primary: primary.to_string(),
                     waited_ms: self.patience.as_millis() as u64,
-                    state: format!("{of_primary} / {of_replica}").replace("\r\n", " "),
+                    state: format!("{} / {}", state(&of_primary), state(&of_replica)),
                 });
             }
             sleep(Duration::from_millis(1)).await;
@@ -140,14 +143,24 @@ impl Replica {
     }
 }
 
-async fn replication(server: &Server) -> Result<String, GateError> {
-    Ok(match server.command(&["INFO", "replication"]).await? {
+async fn info(server: &Server) -> Result<String, GateError> {
+    Ok(match server.command(&["INFO"]).await? {
         Reply::Bulk(text) => String::from_utf8_lossy(&text).into_owned(),
         other => reply_text(&other),
     })
 }
 
+/// The part of an INFO that tells of replication, on one line.
+fn state(info: &str) -> String {
+    let part = info
+        .split("# ")
+        .find(|part| part.starts_with("Replication"));
+    part.unwrap_or(info).replace("\r\n", " ")
+}
+
 /// The primary is asked first, so a replica that has as much as that has all.
+/// A replica that keeps a log writes it anew after each copy, and until that is
+/// done a restart would find the old one.
 fn is_in_sync(primary: &str, replica: &str) -> bool {
     let field = |info: &str, name: &str| {
         let found = info.lines().find_map(|line| line.strip_prefix(name));
@@ -156,7 +169,10 @@ fn is_in_sync(primary: &str, replica: &str) -> bool {
     let written = field(primary, "master_repl_offset:");
     let online = primary.contains("state=online");
     let up = field(replica, "master_link_status:").as_deref() == Some("up");
-    online && up && written.is_some() && written == field(replica, "slave_repl_offset:")
+    let settled = !["in_progress", "scheduled"]
+        .iter()
+        .any(|rewrite| replica.contains(&format!("aof_rewrite_{rewrite}:1")));
+    settled && online && up && written.is_some() && written == field(replica, "slave_repl_offset:")
 }
 
 /// Sends an order of the harness that must not be refused.
@@ -190,6 +206,10 @@ mod tests {
         assert!(!is_in_sync(
             &primary.replace("online", "wait_bgsave"),
             replica
+        ));
+        assert!(!is_in_sync(
+            primary,
+            &format!("{replica}aof_rewrite_in_progress:1\r\n")
         ));
         assert!(!is_in_sync("", ""));
     }

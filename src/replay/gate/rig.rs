@@ -343,9 +343,25 @@ impl Rig {
     /// find it where they found the other.
     pub async fn fail_over(&mut self, node: u8) -> Result<(), GateError> {
         let (link, primary, replica) = self.pair(node)?;
-        link.take_over(primary, replica).await?;
-        self.wires.redirect(node, true)?;
-        self.wires.node_restarted(node).await?;
+        link.take_over(primary, replica, true).await?;
+        self.wires.node_replaced(node).await?;
+        Ok(())
+    }
+
+    /// The node's replica takes its place, and its old server goes on.
+    pub async fn split(&mut self, node: u8) -> Result<(), GateError> {
+        let (link, primary, replica) = self.pair(node)?;
+        link.take_over(primary, replica, false).await
+    }
+
+    /// The node's old server is gone. Killing it shows clients what a demotion
+    /// does, which ends their connections.
+    pub async fn end_old(&mut self, node: u8) -> Result<(), GateError> {
+        if !self.was_replica(node) {
+            return Err(GateError::NoReplica { node });
+        }
+        self.fleet.servers[usize::from(node)].kill()?;
+        self.wires.node_replaced(node).await?;
         Ok(())
     }
 

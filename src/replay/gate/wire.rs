@@ -123,6 +123,8 @@ pub(super) struct Wires {
     closed: BTreeSet<(u8, u8, u64)>,
     /// Connections with a message on its way.
     busy: BTreeSet<(u8, u8, u64)>,
+    /// Connections to a server that their client will not use again.
+    outdated: BTreeSet<(u8, u8, u64)>,
     patience: Duration,
 }
 
@@ -181,6 +183,7 @@ impl Wires {
             replies: BTreeMap::new(),
             closed: BTreeSet::new(),
             busy: BTreeSet::new(),
+            outdated: BTreeSet::new(),
             patience: options.patience,
         })
     }
@@ -209,6 +212,7 @@ impl Wires {
         self.replies.clear();
         self.closed.clear();
         self.busy.clear();
+        self.outdated.clear();
         Ok(())
     }
 
@@ -280,12 +284,14 @@ impl Wires {
             seq,
         } = reply.place;
         self.busy.remove(&(client, node, connection));
-        let delivered = self
-            .proxy(client, node)?
-            .release_reply(connection, seq)
-            .await;
+        let outdated = self.outdated.remove(&(client, node, connection));
+        let proxy = self.proxy(client, node)?;
+        let delivered = match outdated {
+            true => proxy.release_last_reply(connection, seq).await,
+            false => proxy.release_reply(connection, seq).await.map(|_| ()),
+        };
         match delivered {
-            Ok(_) | Err(ProxyError::NoConnection { .. }) => Ok(()),
+            Ok(()) | Err(ProxyError::NoConnection { .. }) => Ok(()),
             Err(error) => Err(wrong(client, node)(error)),
         }
     }
@@ -323,15 +329,34 @@ impl Wires {
         Ok(())
     }
 
-    /// New connections to a node go to its replica, or to its first server.
-    pub fn redirect(&self, node: u8, to_replica: bool) -> Result<(), WireError> {
+    /// The node's first server is gone: all clients find its replica instead,
+    /// and learn of it as they do of a restart.
+    pub async fn node_replaced(&mut self, node: u8) -> Result<(), WireError> {
         for client in 0..self.proxies.len() as u8 {
-            let ways = &self.upstreams[usize::from(client)];
-            let way = ways.get(usize::from(node));
-            let upstream = way.and_then(|way| way.get(usize::from(to_replica)));
-            let upstream = upstream.ok_or(WireError::NoLink { client, node })?;
-            self.proxy(client, node)?.redirect(*upstream);
+            self.redirect(client, node)?;
         }
+        self.node_restarted(node).await
+    }
+
+    /// The client uses the node's replica from its next command on. A command
+    /// that is on its way stays with the server that it went to.
+    pub async fn follow(&mut self, client: u8, node: u8) -> Result<(), WireError> {
+        self.redirect(client, node)?;
+        self.cut_idle(client, node).await?;
+        let left = self.proxy(client, node)?.connections();
+        self.outdated.extend(
+            left.into_iter()
+                .map(|connection| (client, node, connection)),
+        );
+        Ok(())
+    }
+
+    fn redirect(&self, client: u8, node: u8) -> Result<(), WireError> {
+        let ways = self.upstreams.get(usize::from(client));
+        let way = ways.and_then(|ways| ways.get(usize::from(node)));
+        let replica = way.and_then(|way| way.get(1));
+        let replica = replica.ok_or(WireError::NoLink { client, node })?;
+        self.proxy(client, node)?.redirect(*replica);
         Ok(())
     }
 

@@ -199,6 +199,15 @@ impl EmbeddedProxy {
         .await
     }
 
+    /// Lets the held reply to request `seq` go on to the client, and ends the
+    /// connection with it: the client cannot send a command on it any more when
+    /// it has read the reply.
+    pub async fn release_last_reply(&self, connection: u64, seq: u64) -> Result<(), ProxyError> {
+        let key = Key::Numbered(seq);
+        self.order(connection, |done| Order::ReleaseLast(key, done))
+            .await
+    }
+
     /// Loses the held reply to request `seq`, and all that follows it on this
     /// connection.
     pub async fn lose_reply(&self, connection: u64, seq: u64) -> Result<(), ProxyError> {
