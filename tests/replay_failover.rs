@@ -46,7 +46,7 @@ fn control(trace: &Trace) -> Trace {
     control.steps.retain(|step| !lags(&step.event));
     for step in &mut control.steps {
         if let Event::Fault {
-            fault: Fault::Failover { lost, .. },
+            fault: Fault::Failover { lost, .. } | Fault::SplitBrain { lost, .. },
         } = &mut step.event
         {
             *lost = 0;
@@ -57,16 +57,22 @@ fn control(trace: &Trace) -> Trace {
     control
 }
 
-/// All of the runs show the violation, and none does in which nothing is lost.
-async fn shows(lock: &str, words: &str, property: &str) {
-    let trace = violation(lock, words, property);
-    validate(&trace).unwrap();
+/// All of the runs show the violation.
+async fn reproduces(trace: &Trace, lock: &str) {
+    validate(trace).unwrap();
     let mut pool = GatePool::new(gate());
     for _ in 0..RUNS {
-        let report = pool.replay(&trace, lock).await;
+        let report = pool.replay(trace, lock).await;
         assert_reproduced(&report);
         assert!(is_seen(&report));
     }
+}
+
+/// And none does in which nothing is lost.
+async fn shows(lock: &str, words: &str, property: &str) {
+    let trace = violation(lock, words, property);
+    reproduces(&trace, lock).await;
+    let mut pool = GatePool::new(gate());
     let control = control(&trace);
     for _ in 0..RUNS {
         assert!(!is_seen(&pool.replay(&control, lock).await));
@@ -92,7 +98,9 @@ async fn redlock_loses_its_majority_with_one_replica_that_lags() {
 
 #[tokio::test]
 async fn setnx_without_its_expire_survives_a_failover_for_ever() {
-    shows("setnx-expire", "failover", "no-orphan").await;
+    // The connection breaks between the two, so nothing has to be lost.
+    let trace = violation("setnx-expire", "failover", "no-orphan");
+    reproduces(&trace, "setnx-expire").await;
 }
 
 #[tokio::test]
@@ -102,6 +110,12 @@ async fn two_lost_writes_break_setnx_expire_where_one_does_not() {
     let kept = kept.iter().find(|result| result.property == property);
     assert!(kept.unwrap().trace.is_none());
     shows("setnx-expire", "failover@2", property).await;
+}
+
+#[tokio::test]
+async fn a_lock_that_an_old_primary_took_with_it_is_held_twice() {
+    let property = "mutual-exclusion-validity";
+    shows("token", "failover-split-brain", property).await;
 }
 
 async fn walks_agree(lock: &str, words: &str, seeds: std::ops::Range<u64>) {
@@ -115,7 +129,7 @@ async fn walks_agree(lock: &str, words: &str, seeds: std::ops::Range<u64>) {
         lost += walk
             .steps
             .iter()
-            .filter(|step| matches!(step.event, Event::Fault { fault: Fault::Failover { lost, .. } } if lost > 0))
+            .filter(|step| matches!(step.event, Event::Fault { fault: Fault::Failover { lost, .. } | Fault::SplitBrain { lost, .. } } if lost > 0))
             .count();
         assert_reproduced(&pool.replay(&walk, lock).await);
     }
@@ -136,9 +150,23 @@ async fn random_walks_through_failovers_agree_with_real_servers() {
 }
 
 #[tokio::test]
+async fn random_walks_with_two_primaries_agree_with_real_servers() {
+    for lock in ["token", "setnx-expire", "token-renewed", "reentrant-hash"] {
+        walks_agree(lock, "failover-split-brain@2", 0..25).await;
+    }
+    walks_agree("redlock", "failover-split-brain", 0..20).await;
+}
+
+#[tokio::test]
 async fn failovers_go_together_with_other_faults() {
     let others = "failover@2 clock-jump client-crash node-pause delay loss partition";
     walks_agree("token", others, 0..25).await;
+    walks_agree(
+        "token",
+        "failover-split-brain loss delay client-pause node-pause",
+        0..25,
+    )
+    .await;
     walks_agree("token", "failover@2 node-restart-none*2", 0..25).await;
     walks_agree("token", "failover@2 node-restart-always", 0..15).await;
 }
@@ -163,6 +191,17 @@ fn a_trace_says_what_a_failover_can_lose() {
         (failover(1, false, 1), "not what its replica lagged behind"),
         (failover(1, true, 0), "not what its replica lagged behind"),
     ] {
+        let error = validate(&trace).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+    for (fault, problem) in [
+        (Fault::Demotion { node: 0 }, "no old server"),
+        (Fault::ClientNotices { client: 0, node: 0 }, "no old server"),
+    ] {
+        let mut trace = failover(1, false, 0);
+        let mut step = trace.steps.last().cloned().unwrap();
+        step.event = Event::Fault { fault };
+        trace.steps.push(step);
         let error = validate(&trace).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }

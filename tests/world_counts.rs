@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 54] = [
+const PINNED: [Pinned; 56] = [
     pinned("token", USUAL, "", (83, 195, 10), ""),
     pinned("token", USUAL, "client-crash", (197, 557, 10), ""),
     pinned("token", USUAL, "client-pause", (1452, 3856, 20), "mutual-exclusion-belief mutual-exclusion-effect"),
@@ -64,6 +64,7 @@ const PINNED: [Pinned; 54] = [
     pinned("token", USUAL, "client-crash loss", (776, 2398, 14), ""),
     pinned("token", USUAL, "failover", (809, 2236, 16), "TWICE"),
     pinned("token", USUAL, "failover@2", (1663, 5264, 17), "TWICE"),
+    pinned("token", USUAL, "failover-split-brain", (9743, 36_458, 25), "TWICE lease"),
     pinned("token", (2, 2), "delay@2", (1129, 3374, 18), "no-orphan"),
     pinned("token", (2, 2), "client-crash client-pause@2", (1282, 4452, 18), "mutual-exclusion-belief mutual-exclusion-effect"),
     pinned("setnx-expire", USUAL, "", (99, 227, 14), ""),
@@ -74,6 +75,7 @@ const PINNED: [Pinned; 54] = [
     pinned("setnx-expire", USUAL, "clock-jump", (696, 1960, 23), "TWICE owner-only-release lease"),
     pinned("setnx-expire", USUAL, "failover", (667, 1756, 17), "no-orphan deadlock-freedom"),
     pinned("setnx-expire", USUAL, "failover@2", (1339, 3790, 23), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
+    pinned("setnx-expire", USUAL, "failover-split-brain", (14_125, 52_228, 36), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
     pinned("setnx-expire", (3, 3), "", (513, 1654, 21), ""),
     pinned("setnx-expire", USUAL, "node-restart-everysec", (9008, 29_810, 34), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
     pinned("getset-timestamp", USUAL, "", (213, 473, 20), ""),

@@ -84,6 +84,7 @@ fn stateright_agrees_on_the_token_lock() {
         "client-drift",
         "failover",
         "failover@2*2 node-restart-none",
+        "failover-split-brain",
     ];
     assert_ne!(compare("token", 2, &sets), 0);
 }

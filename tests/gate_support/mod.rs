@@ -1,5 +1,7 @@
 //! Hand-written traces, for tests of the gate.
 
+#![allow(dead_code)] // Each test file uses its own part.
+
 use lockproof::lock::LockFile;
 use lockproof::redis::Reply;
 use lockproof::replay::binaries::{find_default, server_directories};
