@@ -170,7 +170,7 @@ impl<'f> Checker<'f> {
             0..=2 => self.search::<2>(plan, set, observer),
             3 => self.search::<3>(plan, set, observer),
             4 => self.search::<4>(plan, set, observer),
-            _ => self.search::<6>(plan, set, observer),
+            _ => self.search::<8>(plan, set, observer),
         }
     }
 
@@ -207,7 +207,7 @@ impl<'f> Checker<'f> {
             0..=2 => self.walk::<2>(plan, set, seeds, length),
             3 => self.walk::<3>(plan, set, seeds, length),
             4 => self.walk::<4>(plan, set, seeds, length),
-            _ => self.walk::<6>(plan, set, seeds, length),
+            _ => self.walk::<8>(plan, set, seeds, length),
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Replica {
     follows: bool,
     /// It gets nothing more.
     lags: bool,
+    /// It may have been copied when its primary held something.
+    copied_anew: bool,
     patience: Duration,
 }
 
@@ -67,6 +69,7 @@ impl Replica {
             link: EmbeddedProxy::start(link, primary.address(), raw, unheard).await?,
             follows: false,
             lags: false,
+            copied_anew: false,
             patience,
         })
     }
@@ -81,12 +84,35 @@ impl Replica {
         if std::mem::take(&mut self.lags) {
             self.hold(false).await?;
         }
+        if std::mem::take(&mut self.copied_anew) && self.follows {
+            // Its log is to begin with nothing.
+            expect_ok(replica, &["REPLICAOF", "NO", "ONE"]).await?;
+            self.follows = false;
+        }
         if !self.follows {
             // What is left of the last link must not meet the next one.
             self.link.cut_all(Cut::Rst).await.map_err(wire)?;
             let port = self.link.address().port().to_string();
             expect_ok(replica, &["REPLICAOF", "127.0.0.1", &port]).await?;
             self.follows = true;
+        }
+        self.catch_up(primary, replica).await
+    }
+
+    /// Its primary has restarted, so it copies all that this holds.
+    pub fn primary_restarted(&mut self) {
+        self.copied_anew = true;
+    }
+
+    /// See [`Replica::primary_restarted`].
+    pub fn was_copied_anew(&self) -> bool {
+        self.copied_anew
+    }
+
+    /// Waits until the replica has all that it is to have.
+    pub async fn settle(&self, primary: &Server, replica: &Server) -> Result<(), GateError> {
+        if self.lags {
+            return Ok(());
         }
         self.catch_up(primary, replica).await
     }
@@ -106,9 +132,7 @@ impl Replica {
         replica: &Server,
         primary_dies: bool,
     ) -> Result<(), GateError> {
-        if !self.lags {
-            self.catch_up(primary, replica).await?;
-        }
+        self.settle(primary, replica).await?;
         if primary_dies {
             primary.kill()?;
         }

@@ -41,6 +41,13 @@ impl Shape {
     }
 }
 
+/// How much is in a node's log and in its replica's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LogBytes {
+    pub node: u64,
+    pub replica: u64,
+}
+
 /// Everything real.
 pub(super) struct Rig {
     shape: Shape,
@@ -329,6 +336,9 @@ impl Rig {
         }
         server.restart().await?;
         self.paused[at] = false;
+        if let Ok((link, ..)) = self.pair(node) {
+            link.primary_restarted();
+        }
         self.wires.node_restarted(node).await?;
         Ok(())
     }
@@ -387,9 +397,26 @@ impl Rig {
         }
     }
 
-    /// Bytes in a node's log.
-    pub fn log_bytes(&self, node: u8) -> Result<u64, GateError> {
-        Ok(self.fleet.servers[self.place(node)?].aof_len()?)
+    /// Bytes in a node's log, and in its replica's, which gets all that it is
+    /// to get before.
+    pub async fn log_bytes(&mut self, node: u8) -> Result<LogBytes, GateError> {
+        let mut bytes = LogBytes {
+            node: self.fleet.servers[self.place(node)?].aof_len()?,
+            replica: 0,
+        };
+        if self.keeps_log()
+            && let Ok((link, primary, replica)) = self.pair(node)
+        {
+            link.settle(primary, replica).await?;
+            bytes.replica = replica.aof_len()?;
+        }
+        Ok(bytes)
+    }
+
+    /// Would the node's server hold something if its log were lost?
+    pub fn log_begins_with_data(&self, node: u8) -> bool {
+        let link = self.replicas.get(usize::from(node));
+        self.keeps_log() && self.was_replica(node) && link.is_some_and(Replica::was_copied_anew)
     }
 
     /// Every key on every node that answers, with its PTTL in ms.
