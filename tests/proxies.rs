@@ -105,6 +105,34 @@ async fn watching_tells_of_messages_that_pass() {
 }
 
 #[tokio::test]
+async fn a_redirected_link_takes_new_connections_elsewhere_and_leaves_the_old() {
+    let bench = Bench::start(Mode::Pass).await;
+    let other = server().await;
+    let mut before = bench.client().await;
+    assert_eq!(before.ask("SET k first").await.unwrap(), ok());
+    bench.proxy.redirect(other.address());
+    let mut after = bench.client().await;
+    assert_eq!(after.ask("SET k second").await.unwrap(), ok());
+    assert_eq!(before.ask("GET k").await.unwrap(), bulk("first"));
+    assert_eq!(other.command(&["GET", "k"]).await.unwrap(), bulk("second"));
+}
+
+#[tokio::test]
+async fn a_connection_can_end_with_a_reply() {
+    let mut bench = Bench::start(Mode::Hold).await;
+    let mut client = bench.client().await;
+    client.send("SET k v").await.unwrap();
+    assert_eq!(bench.next().await, (0, Event::Connected));
+    assert_eq!(bench.next().await, (0, request(0, "SET k v")));
+    bench.proxy.release_request(0, 0).await.unwrap();
+    assert_eq!(bench.next().await, (0, reply(0, ok())));
+    bench.proxy.release_last_reply(0, 0).await.unwrap();
+    assert_eq!(client.reply().await.unwrap(), ok());
+    let end = client.ask("GET k").await.unwrap_err();
+    assert_ne!(end.kind(), ErrorKind::TimedOut);
+}
+
+#[tokio::test]
 async fn a_held_request_is_not_executed_until_it_is_released() {
     let mut bench = Bench::start(Mode::Hold).await;
     let mut client = bench.client().await;

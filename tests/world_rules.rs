@@ -227,6 +227,76 @@ fn a_delayed_request_arrives_at_any_tick_up_to_its_size() {
     assert!(drive.messages(A).is_empty(), "nobody waits for the reply");
 }
 
+// ---- replicas ----
+
+#[test]
+fn a_replica_lacks_any_of_the_last_writes_and_none_beyond_its_lag() {
+    let file = builtin("setnx-expire");
+    for (lag, least) in [("failover@1", "lock=1 None"), ("failover@2", "")] {
+        let mut drive = Drive::of(&file, lag);
+        drive.acquire(A).answer(A).answer(A);
+        let most = if lag == "failover@1" { 1 } else { 2 };
+        let lost = |lost| Move::Failover { node: 0, lost };
+        assert!(drive.offers(lost(0)) && !drive.offers(lost(most + 1)));
+        drive.take(lost(most));
+        assert_eq!(drive.keyspace(), least, "{lag}");
+        assert!(!drive.offers(lost(0)), "nothing stands behind the replica");
+    }
+}
+
+#[test]
+fn what_a_replica_lacks_ages_with_the_rest() {
+    let mut drive = held("failover*2 overrun");
+    drive.tick().tick().take(Move::Overrun { client: A }).tick();
+    assert_eq!(drive.keyspace(), "");
+    let lost = Move::Failover { node: 0, lost: 1 };
+    assert!(
+        !drive.offers(lost),
+        "what was written has expired everywhere"
+    );
+}
+
+#[test]
+fn a_dead_primary_breaks_its_connections() {
+    let mut drive = token("failover");
+    drive.acquire(A).take(Move::Failover { node: 0, lost: 0 });
+    assert!(drive.requests(A).is_empty());
+    let slot = drive.messages(A)[0].0;
+    drive.take(Move::Deliver { client: A, slot });
+    assert!(drive.messages(A).is_empty());
+}
+
+#[test]
+fn an_old_primary_serves_who_has_not_noticed_and_its_writes_are_lost() {
+    let mut drive = token("failover-split-brain");
+    drive.acquire(A).take(Move::SplitBrain { node: 0, lost: 0 });
+    // What was in flight stays with the old one, as does what B sends.
+    drive.answer(A);
+    assert_eq!(drive.keyspace(), "");
+    drive.acquire(B).execute(B, "SET");
+    assert_eq!(drive.reply(B).1, Reply::Nil, "A holds it there");
+    drive.deliver(B);
+    drive.take(Move::Notice { client: B, node: 0 });
+    assert!(!drive.offers(Move::Notice { client: B, node: 0 }));
+    drive.acquire(B).answer(B);
+    assert!(drive.keyspace().starts_with("lock=<tokB"));
+    assert!(drive.violated.contains(&"mutual-exclusion-belief"));
+    drive.take(Move::Demote { node: 0 });
+    assert!(drive.keyspace().starts_with("lock=<tokB"));
+    drive.release(A).execute(A, "");
+    assert_eq!(drive.reply(A).1, Reply::Int(0), "A finds the new one now");
+}
+
+#[test]
+fn a_demotion_breaks_only_what_went_to_the_old_server() {
+    let mut drive = token("failover-split-brain");
+    drive.take(Move::SplitBrain { node: 0, lost: 0 });
+    drive.take(Move::Notice { client: B, node: 0 });
+    drive.acquire(A).acquire(B).take(Move::Demote { node: 0 });
+    assert!(drive.requests(A).is_empty() && drive.messages(A).len() == 1);
+    assert_eq!(drive.requests(B).len(), 1);
+}
+
 // ---- servers ----
 
 #[test]

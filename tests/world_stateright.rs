@@ -82,13 +82,16 @@ fn stateright_agrees_on_the_token_lock() {
         "loss",
         "node-restart-none",
         "client-drift",
+        "failover",
+        "failover@2*2 node-restart-none",
+        "failover-split-brain",
     ];
     assert_ne!(compare("token", 2, &sets), 0);
 }
 
 #[test]
 fn stateright_agrees_on_setnx_then_expire() {
-    let sets = ["", "client-crash", "client-pause", "delay"];
+    let sets = ["", "client-crash", "client-pause", "delay", "failover@2"];
     assert_ne!(compare("setnx-expire", 2, &sets), 0);
 }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::lock::{Config, LockError, LockFile, Program};
 use crate::redis::ScriptEngine;
 use crate::trace::{self, Assumption, Setup, Trace};
-use crate::world::catalogue::{Fault, PROPERTIES, Property, Switch};
+use crate::world::catalogue::{Fault, PROPERTIES, Property, SizeUnit, Switch};
 use crate::world::closure::{Closure, ClosureError, Needs};
 use crate::world::concrete::{self, ConcreteError, Heading};
 use crate::world::guard::{self, Effort, GuardError, HORIZON_FACTOR};
@@ -178,7 +178,8 @@ impl<'f> Checker<'f> {
         match plan.words() {
             0..=2 => self.search::<2>(plan, set, observer),
             3 => self.search::<3>(plan, set, observer),
-            _ => self.search::<4>(plan, set, observer),
+            4 => self.search::<4>(plan, set, observer),
+            _ => self.search::<8>(plan, set, observer),
         }
     }
 
@@ -214,7 +215,8 @@ impl<'f> Checker<'f> {
         match plan.words() {
             0..=2 => self.walk::<2>(plan, set, seeds, length),
             3 => self.walk::<3>(plan, set, seeds, length),
-            _ => self.walk::<4>(plan, set, seeds, length),
+            4 => self.walk::<4>(plan, set, seeds, length),
+            _ => self.walk::<8>(plan, set, seeds, length),
         }
     }
 
@@ -223,6 +225,7 @@ impl<'f> Checker<'f> {
     /// # Errors
     /// If the lock cannot be closed, or fails the guard.
     pub fn plan(&mut self, set: &[Switch]) -> Result<Plan, CheckError> {
+        lag(set)?;
         let tables = self.tables(set)?;
         Ok(Plan::new(self.world_config(set), tables))
     }
@@ -299,10 +302,12 @@ impl<'f> Checker<'f> {
             .max(size(Fault::Delay))
             .max(size(Fault::NodePause));
         let horizon = sizes.ttl_ticks + stretch + 2 * skew + drift + size(Fault::ClockJump) + 3;
-        let restarts = [
+        let breaking = [
             Fault::RestartNone,
             Fault::RestartEverysec,
             Fault::RestartAlways,
+            Fault::Failover,
+            Fault::SplitBrain,
         ];
         let lingering = [Fault::ClientPause, Fault::Delay, Fault::NodePause];
         Needs {
@@ -314,7 +319,7 @@ impl<'f> Checker<'f> {
             advance_max: size(Fault::ClientPause).max(if drift > 0 { 2 } else { 1 }),
             skews: skews(skew as i8, drift as i8),
             ageing: lingering.into_iter().any(on),
-            failing: restarts.into_iter().any(on),
+            failing: breaking.into_iter().any(on),
             jump: size(Fault::ClockJump),
             slots: self.world_config(set).slots() as u8,
         }
@@ -343,6 +348,7 @@ impl<'f> Checker<'f> {
             params,
             epoch_ms: trace::EPOCH_MS,
             persistence: persistence.into(),
+            replicas: u8::from(self.world_config(set).lag() > 0),
         }
     }
 
@@ -488,6 +494,23 @@ fn unknown_because<S>(found: &Exploration<S>) -> String {
         Some(StopReason::Overflow(bits)) => overflow_reason(*bits),
         Some(reason) => reason.to_string(),
         None => overflow_reason(found.overflow),
+    }
+}
+
+/// A replica lags behind by some writes, and by few.
+fn lag(set: &[Switch]) -> Result<(), CheckError> {
+    let most = crate::world::LAG_MAX;
+    let promotes = |switch: &&Switch| switch.fault.info().unit == SizeUnit::Writes;
+    let wrong = |switch: &&Switch| !(1..=most).contains(&usize::from(switch.size));
+    match set.iter().filter(promotes).find(wrong) {
+        Some(switch) => {
+            let id = switch.fault.info().id;
+            Err(CheckError::Sizes(format!(
+                "the size of {id} is {}; it must be from 1 to {most} writes",
+                switch.size
+            )))
+        }
+        None => Ok(()),
     }
 }
 

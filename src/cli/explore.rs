@@ -38,7 +38,8 @@ pub fn run(args: Args) -> Ended {
     match world.words() {
         0..=2 => serve::<2>(world, plan, set, args.address),
         3 => serve::<3>(world, plan, set, args.address),
-        _ => serve::<4>(world, plan, set, args.address),
+        4 => serve::<4>(world, plan, set, args.address),
+        _ => serve::<8>(world, plan, set, args.address),
     }
 }
 

@@ -35,7 +35,7 @@ pub fn run(args: Args) -> Ended {
     }
     if wants(What::Assumptions) {
         section(
-            "Assumptions (fault switches; a budget says how often, a size how long)",
+            "Assumptions (fault switches; a budget says how often, a size how long or how much)",
             faults(),
         )?;
     }
@@ -75,6 +75,7 @@ fn faults() -> Vec<[String; 2]> {
             let size = match (info.unit, info.size_ttl) {
                 (SizeUnit::None, _) => String::new(),
                 (SizeUnit::Ticks, 0) => format!(", size {}", info.size),
+                (SizeUnit::Writes, _) => format!(", size {} write", info.size),
                 (SizeUnit::Ticks, _) => format!(", size TTL + {}", info.size),
             };
             let defaults = format!("(budget {}{size})", info.budget);

@@ -305,6 +305,7 @@ impl Server {
     /// port, directory and clock, and waits until it answers.
     pub async fn restart(&mut self) -> Result<(), ServerError> {
         self.kill()?;
+        self.forget_copies()?;
         self.launch().await
     }
 

@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 
-use super::server::{Server, ServerError};
+use super::server::{Persistence, Server, ServerError};
 
 impl Server {
     /// Bytes in the append-only file that grows now; 0 if there is none. All
@@ -40,6 +40,20 @@ impl Server {
             file.set_len(length)
         };
         cut().map_err(|source| self.system("cut the append-only file", source))
+    }
+
+    /// Removes what replication left behind. A server that keeps nothing would
+    /// read the copy that it made for a replica, or got as one, when it starts.
+    pub(super) fn forget_copies(&self) -> Result<(), ServerError> {
+        if self.options().persistence != Persistence::None {
+            return Ok(());
+        }
+        match std::fs::remove_file(self.directory().join("dump.rdb")) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(self.system("remove a copy for replication", source))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The file that grows: the newest `*.incr.aof` since Redis 7, before that

@@ -31,6 +31,10 @@ const SCENARIOS: &[Builtin] = builtins!(
     "amnesia-restart",
     "power-loss",
     "aof-always",
+    "failover-replica",
+    "split-brain",
+    "sentinel-failover",
+    "cluster-failover",
     "coupon",
     "lottery",
 );

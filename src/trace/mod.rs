@@ -91,6 +91,13 @@ pub struct Setup {
     pub epoch_ms: i64,
     /// How servers persist: `none`, `everysec` or `always`.
     pub persistence: String,
+    /// Replicas of each node, 0 or 1. A replica has its node's clock.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replicas: u8,
+}
+
+fn is_zero(count: &u8) -> bool {
+    *count == 0
 }
 
 /// A fault switch that was on.
@@ -101,7 +108,7 @@ pub struct Assumption {
     pub name: String,
     /// How often the fault may strike.
     pub budget: u8,
-    /// Its size in ticks, where it has one; otherwise 0.
+    /// Its size in ticks (of `failover`: in writes), where it has one; otherwise 0.
     pub size: u8,
 }
 
@@ -277,6 +284,22 @@ pub enum Fault {
     ClientDrift { client: u8, ticks: u8 },
     /// The server's clock jumps by this many ms.
     ClockJump { node: u8, offset_ms: i64 },
+    /// The node's replica has all that the node wrote, and gets nothing of what
+    /// follows.
+    ReplicaLags { node: u8 },
+    /// The server process dies for good and the node's replica takes its place,
+    /// without the server's last `lost` writes; `Fail` steps follow for the
+    /// commands that were in flight.
+    Failover { node: u8, lost: u8 },
+    /// The node's replica takes its place, without its server's last `lost`
+    /// writes; the old server goes on for clients that have not noticed.
+    SplitBrain { node: u8, lost: u8 },
+    /// The client notices: what it sends to the node from here on goes to the
+    /// new server. What is in flight stays where it is.
+    ClientNotices { client: u8, node: u8 },
+    /// The node's old server is taken away, with what it wrote since the
+    /// promotion; `Fail` steps follow for the commands that were in flight to it.
+    Demotion { node: u8 },
 }
 
 /// What a client believes.

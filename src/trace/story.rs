@@ -437,13 +437,18 @@ fn who_suffers(fault: &Fault) -> String {
             reply,
             ..
         } => between(client, if reply { "⇠" } else { "⇢" }, node),
+        Fault::ClientNotices { client, node } => between(client, "↷", node),
         Fault::LinkCut { client, node } => between(client, "≠", node),
         Fault::LinkHeal { client, node } => between(client, "=", node),
         Fault::NodeRestart { node, .. }
         | Fault::NodeFsync { node }
         | Fault::NodePause { node }
         | Fault::NodeResume { node }
-        | Fault::ClockJump { node, .. } => format!("    {}", words::node(node)),
+        | Fault::ClockJump { node, .. }
+        | Fault::ReplicaLags { node }
+        | Fault::Failover { node, .. }
+        | Fault::SplitBrain { node, .. }
+        | Fault::Demotion { node } => format!("    {}", words::node(node)),
     }
 }
 

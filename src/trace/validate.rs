@@ -68,6 +68,12 @@ fn setup(s: &Setup) -> Result<(), String> {
             format!("setup.{name} is {value}, but must be positive")
         })?;
     }
+    ensure(s.replicas <= 1, || {
+        format!(
+            "setup.replicas is {}, but a node has at most one replica",
+            s.replicas
+        )
+    })?;
     persistence(&s.persistence)
 }
 
@@ -119,6 +125,12 @@ struct Run<'a> {
     clients_dead: BTreeSet<u8>,
     nodes_stopped: BTreeSet<u8>,
     links_cut: BTreeSet<(u8, u8)>,
+    /// Nodes whose replica gets nothing more.
+    lagging: BTreeSet<u8>,
+    /// Nodes whose replica has taken over.
+    failed_over: BTreeSet<u8>,
+    /// Those of them whose old server still serves, and who uses the new one.
+    split: BTreeMap<u8, BTreeSet<u8>>,
 }
 
 impl<'a> Run<'a> {
@@ -131,6 +143,9 @@ impl<'a> Run<'a> {
             clients_dead: BTreeSet::new(),
             nodes_stopped: BTreeSet::new(),
             links_cut: BTreeSet::new(),
+            lagging: BTreeSet::new(),
+            failed_over: BTreeSet::new(),
+            split: BTreeMap::new(),
         }
     }
 
@@ -376,6 +391,7 @@ impl<'a> Run<'a> {
             } => self.message(*client, *node, *message).map(|_| ()),
             Fault::LinkCut { client, node } => self.link(*client, *node, true),
             Fault::LinkHeal { client, node } => self.link(*client, *node, false),
+            Fault::ClientNotices { client, node } => self.notice(*client, *node),
             _ => self.node_fault(fault),
         }
     }
@@ -432,9 +448,56 @@ impl<'a> Run<'a> {
                 })
             }
             Fault::NodeFsync { node } | Fault::ClockJump { node, .. } => self.node(*node),
+            Fault::ReplicaLags { node } => {
+                self.has_replica(*node)?;
+                ensure(self.lagging.insert(*node), || {
+                    format!("{}'s replica lagged before", words::node(*node))
+                })
+            }
+            Fault::Failover { node, lost } => self.fail_over(*node, *lost),
+            Fault::SplitBrain { node, lost } => {
+                self.fail_over(*node, *lost)?;
+                self.split.insert(*node, BTreeSet::new());
+                Ok(())
+            }
+            Fault::Demotion { node } => ensure(self.split.remove(node).is_some(), || {
+                format!("{} has no old server", words::node(*node))
+            }),
             // The others are handled by the caller; a new fault lands here and
             // is accepted until somebody states its rule.
             _ => Ok(()),
         }
+    }
+
+    fn notice(&mut self, client: u8, node: u8) -> Result<(), String> {
+        self.acts(client)?;
+        self.node(node)?;
+        let Some(moved) = self.split.get_mut(&node) else {
+            return Err(format!("{} has no old server", words::node(node)));
+        };
+        ensure(moved.insert(client), || {
+            format!("{} has noticed before", words::client(client))
+        })
+    }
+
+    fn has_replica(&self, node: u8) -> Result<(), String> {
+        self.node(node)?;
+        ensure(self.setup.replicas > 0, || {
+            "setup.replicas is 0, so no node has a replica".into()
+        })?;
+        ensure(!self.failed_over.contains(&node), || {
+            format!("{}'s replica has taken its place before", words::node(node))
+        })
+    }
+
+    fn fail_over(&mut self, node: u8, lost: u8) -> Result<(), String> {
+        self.has_replica(node)?;
+        ensure(self.lagging.remove(&node) == (lost > 0), || {
+            let writes = words::plural(u32::from(lost), "write");
+            format!("{writes} of it are lost, which is not what its replica lagged behind")
+        })?;
+        self.nodes_stopped.remove(&node);
+        self.failed_over.insert(node);
+        Ok(())
     }
 }

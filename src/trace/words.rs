@@ -177,6 +177,13 @@ pub fn fault_short(fault: &Fault) -> String {
         Fault::ClientDrift { ticks: 0, .. } => "clock stands a tick".into(),
         Fault::ClientDrift { ticks, .. } => format!("clock runs {ticks}×"),
         Fault::ClockJump { offset_ms, .. } => format!("clock {offset_ms:+} ms"),
+        Fault::ReplicaLags { .. } => "replica lags".into(),
+        Fault::Failover { lost: 0, .. } => "failover".into(),
+        Fault::Failover { lost, .. } => format!("failover, {lost} lost"),
+        Fault::SplitBrain { lost: 0, .. } => "two primaries".into(),
+        Fault::SplitBrain { lost, .. } => format!("two primaries, {lost} lost"),
+        Fault::ClientNotices { .. } => "uses the new one".into(),
+        Fault::Demotion { .. } => "old one goes".into(),
     }
 }
 
@@ -197,6 +204,9 @@ pub fn fault(fault: &Fault, command: &str) -> String {
         }
         Fault::LinkHeal { client: c, node: n } => {
             format!("the link {}–{} works again", client(*c), node(*n))
+        }
+        Fault::ClientNotices { client: c, node: n } => {
+            format!("{} notices, and uses the new {}", client(*c), node(*n))
         }
         Fault::Lose { .. } | Fault::Delay { .. } => message_fault(fault, command),
         Fault::ClientSkew {
@@ -254,7 +264,45 @@ fn node_fault(fault: &Fault) -> String {
         Fault::ClockJump { node: n, offset_ms } => {
             format!("{}'s clock jumps by {offset_ms:+} ms", node(*n))
         }
+        Fault::ReplicaLags { node: n } => {
+            format!(
+                "what {} writes from here on does not reach its replica",
+                node(*n)
+            )
+        }
+        Fault::Failover { node: n, lost } => {
+            format!(
+                "{} dies for good; its replica takes its place, {}",
+                node(*n),
+                lack(*lost)
+            )
+        }
+        Fault::SplitBrain { node: n, lost } => format!(
+            "{}'s replica takes its place, {}; the old one goes on",
+            node(*n),
+            lack(*lost)
+        ),
+        Fault::Demotion { node: n } => format!(
+            "the old {} is taken away, with what it wrote since",
+            node(*n)
+        ),
         other => fault_short(other),
+    }
+}
+
+/// What a promoted replica has.
+fn lack(lost: u8) -> String {
+    match lost {
+        0 => "with all its data".to_owned(),
+        lost => format!("without its last {}", plural_only(lost, "write")),
+    }
+}
+
+/// `write`, `2 writes`, for what is "the last".
+fn plural_only(count: u8, noun: &str) -> String {
+    match count {
+        1 => noun.to_owned(),
+        n => plural(u32::from(n), noun),
     }
 }
 
@@ -286,7 +334,12 @@ pub fn assumption(a: &super::Assumption) -> String {
         text += &format!(" ×{}", a.budget);
     }
     if a.size > 0 {
-        text += &format!(" ({})", plural(u32::from(a.size), "tick"));
+        let unit = if a.name.starts_with("failover") {
+            "write"
+        } else {
+            "tick"
+        };
+        text += &format!(" ({})", plural(u32::from(a.size), unit));
     }
     text
 }

@@ -114,6 +114,8 @@ pub enum Fault {
     ClientSkew,
     ClientDrift,
     ClockJump,
+    Failover,
+    SplitBrain,
 }
 
 /// What the size of a fault counts.
@@ -123,6 +125,8 @@ pub enum SizeUnit {
     None,
     /// Whole ticks.
     Ticks,
+    /// Commands that changed something.
+    Writes,
 }
 
 /// Name, meaning and defaults of a fault switch.
@@ -135,7 +139,7 @@ pub struct FaultInfo {
     pub meaning: &'static str,
     /// Times it may strike unless told otherwise.
     pub budget: u8,
-    /// Its size unless told otherwise: this many ticks plus `size_ttl` times the TTL.
+    /// Its size unless told otherwise: this many units plus `size_ttl` times the TTL.
     pub size: u8,
     /// See `size`.
     pub size_ttl: u8,
@@ -163,8 +167,17 @@ const fn sized(info: FaultInfo, size: u8, size_ttl: u8) -> FaultInfo {
     }
 }
 
-/// Every fault switch, in table order. `failover` joins them with replication.
-pub const FAULTS: [FaultInfo; 13] = [
+/// A promotion of a replica that may lag by a write.
+const fn promotion(info: FaultInfo) -> FaultInfo {
+    FaultInfo {
+        size: 1,
+        unit: SizeUnit::Writes,
+        ..info
+    }
+}
+
+/// Every fault switch, in table order.
+pub const FAULTS: [FaultInfo; 15] = [
     fault(
         Fault::ClientCrash,
         "client-crash",
@@ -254,6 +267,16 @@ pub const FAULTS: [FaultInfo; 13] = [
         0,
         1,
     ),
+    promotion(fault(
+        Fault::Failover,
+        "failover",
+        "a server dies for good and its replica, which may lack the last size writes, takes its place",
+    )),
+    promotion(fault(
+        Fault::SplitBrain,
+        "failover-split-brain",
+        "the same, but the old server goes on for clients that have not noticed, until it is taken away",
+    )),
 ];
 
 impl Fault {
@@ -284,7 +307,7 @@ pub struct Switch {
     pub fault: Fault,
     /// How often it may strike, 1 to 7.
     pub budget: u8,
-    /// In ticks; 0 for faults without a size.
+    /// In ticks, or in writes (see [`SizeUnit`]); 0 for faults without a size.
     pub size: u8,
 }
 

@@ -91,7 +91,7 @@ pub fn concretise<const W: usize>(
         assumptions: heading.assumptions,
         property: heading.property.map(|property| property.info().id.into()),
         seed: heading.seed,
-        steps: run.steps,
+        steps: run.told(),
     })
 }
 
@@ -134,6 +134,8 @@ struct Parcel {
     thread: u8,
     node: u8,
     awaited: bool,
+    /// To or from the node's old server.
+    old: bool,
     content: Cargo,
 }
 
@@ -156,6 +158,15 @@ struct Client {
     awaiting: [Option<u16>; THREADS],
 }
 
+/// What stands behind a node.
+#[derive(Clone, Default)]
+struct Replica {
+    /// The node's keyspace before its last write, before its last two, ..
+    history: Vec<Keyspace>,
+    /// The steps of these writes.
+    writes: Vec<usize>,
+}
+
 struct Run<'w, const W: usize> {
     world: &'w World<W>,
     file: &'w LockFile,
@@ -165,6 +176,11 @@ struct Run<'w, const W: usize> {
     clients: Vec<Client>,
     nodes: Vec<Keyspace>,
     synced: Vec<Keyspace>,
+    replicas: Vec<Replica>,
+    /// Old servers that still serve, by node, and the clients that use the new one.
+    split: BTreeMap<u8, (Keyspace, Vec<u8>)>,
+    /// Steps before which a node's replica gets left behind.
+    lags: Vec<(usize, u8)>,
     parcels: Vec<Parcel>,
     cut: BTreeMap<(u8, u8), bool>,
     next_id: u32,
@@ -205,6 +221,10 @@ impl<'w, const W: usize> Run<'w, W> {
             })
             .collect::<Result<Vec<Client>, LockError>>()?;
         let nodes = vec![Keyspace::default(); usize::from(world.config.nodes)];
+        let replica = Replica {
+            history: vec![Keyspace::default(); world.config.lag()],
+            writes: Vec::new(),
+        };
         Ok(Run {
             world,
             file,
@@ -213,6 +233,9 @@ impl<'w, const W: usize> Run<'w, W> {
             scripts: ScriptEngine::new()?,
             clients,
             synced: nodes.clone(),
+            replicas: vec![replica; nodes.len()],
+            lags: Vec::new(),
+            split: BTreeMap::new(),
             nodes,
             parcels: Vec::new(),
             cut: BTreeMap::new(),
@@ -367,10 +390,29 @@ impl<'w, const W: usize> Run<'w, W> {
                 let size = i64::from(self.world.tables.needs.jump) * self.tick_ms;
                 let offset_ms = if back { -size } else { size };
                 self.fault(trace::Fault::ClockJump { node, offset_ms });
-                for keyspaces in [&mut self.nodes, &mut self.synced] {
-                    let keyspace = &mut keyspaces[usize::from(node)];
-                    *keyspace = keyspace.jump(offset_ms, true, i64::MAX);
+                let jump = |keyspace: &Keyspace| keyspace.jump(offset_ms, true, i64::MAX);
+                self.change_node(usize::from(node), jump);
+            }
+            Move::Failover { node, lost } => {
+                self.fault(trace::Fault::Failover { node, lost });
+                self.promote(node, lost);
+                self.break_connections(node, false);
+            }
+            Move::SplitBrain { node, lost } => {
+                self.fault(trace::Fault::SplitBrain { node, lost });
+                self.leave_in_service(node);
+                self.promote(node, lost);
+            }
+            Move::Notice { client, node } => {
+                self.fault(trace::Fault::ClientNotices { client, node });
+                if let Some((_, moved)) = self.split.get_mut(&node) {
+                    moved.push(client);
                 }
+            }
+            Move::Demote { node } => {
+                self.fault(trace::Fault::Demotion { node });
+                self.split.remove(&node);
+                self.break_connections(node, true);
             }
             _ => {}
         }
@@ -484,6 +526,7 @@ impl<'w, const W: usize> Run<'w, W> {
             thread,
             node,
             awaited: true,
+            old: self.uses_old(client, node),
             content,
         });
         if self.cut.contains_key(&(client, node)) {
@@ -519,10 +562,9 @@ impl<'w, const W: usize> Run<'w, W> {
     fn advance(&mut self, drift: Option<(u8, u8)>) -> Result<(), ConcreteError> {
         self.tick += 1;
         self.log(Event::Tick, None);
-        for keyspaces in [&mut self.nodes, &mut self.synced] {
-            for keyspace in keyspaces {
-                *keyspace = keyspace.advance_concrete(self.tick_ms);
-            }
+        let tick_ms = self.tick_ms;
+        for node in 0..self.nodes.len() {
+            self.change_node(node, |keyspace| keyspace.advance_concrete(tick_ms));
         }
         for client in 0..self.world.config.clients {
             let ticks = match drift {
@@ -570,7 +612,8 @@ impl<'w, const W: usize> Run<'w, W> {
     fn is(&self, parcel: &Parcel, message: &Message) -> bool {
         let same_place = parcel.node == message.node
             && parcel.thread == message.thread
-            && parcel.awaited == message.awaited;
+            && parcel.awaited == message.awaited
+            && parcel.old == message.old;
         let closure = &self.world.tables.closure;
         same_place
             && match (&parcel.content, message.content) {
@@ -597,12 +640,20 @@ impl<'w, const W: usize> Run<'w, W> {
             ..
         } = self.parcels[index];
         let now = self.now();
-        let keyspace = &self.nodes[usize::from(node)];
+        let old = self.parcels[index].old;
+        let mut left_behind = self.split.get_mut(&node).filter(|_| old);
+        let keyspace = match &left_behind {
+            Some((keyspace, _)) => keyspace,
+            None => &self.nodes[usize::from(node)],
+        };
         let Cargo::Request(argv) = &self.parcels[index].content else {
             return;
         };
         let executed = keyspace.execute_at(now, &mut self.scripts, client, argv);
-        self.nodes[usize::from(node)] = executed.after;
+        match &mut left_behind {
+            Some((keyspace, _)) => *keyspace = executed.after,
+            None => self.write_to(node, executed.after),
+        }
         let reply = executed.reply;
         self.log(
             Event::Execute {
@@ -704,15 +755,78 @@ impl<'w, const W: usize> Run<'w, W> {
     fn restart(&mut self, node: u8, persistence: &str, after: Keyspace) {
         let loses = after != self.nodes[usize::from(node)];
         let persistence = persistence.to_owned();
+        self.synced[usize::from(node)] = after.clone();
+        self.write_to(node, after);
         self.fault(trace::Fault::NodeRestart {
             node,
             persistence,
             loses,
         });
-        self.synced[usize::from(node)] = after.clone();
-        self.nodes[usize::from(node)] = after;
+        self.break_connections(node, false);
+    }
+
+    /// The node holds this now, from the next step on. Its replica may lack one
+    /// write more, if what the tables tell apart has changed.
+    fn write_to(&mut self, node: u8, after: Keyspace) {
+        let at = usize::from(node);
+        let canonical = |keyspace: &Keyspace| keyspace.renamed(&|text| self.canonical(text));
+        let replicated = !self.replicas[at].history.is_empty();
+        let changes = replicated && !canonical(&self.nodes[at]).same_content(&canonical(&after));
+        let before = std::mem::replace(&mut self.nodes[at], after);
+        let replica = &mut self.replicas[at];
+        if changes && replica.history.pop().is_some() {
+            replica.history.insert(0, before);
+            replica.writes.push(self.steps.len());
+        }
+    }
+
+    /// The same change to all that a node holds, its replica's content included.
+    fn change_node(&mut self, node: usize, change: impl Fn(&Keyspace) -> Keyspace) {
+        let own = [&mut self.nodes[node], &mut self.synced[node]];
+        for keyspace in own.into_iter().chain(&mut self.replicas[node].history) {
+            *keyspace = change(keyspace);
+        }
+        if let Some((keyspace, _)) = self.split.get_mut(&(node as u8)) {
+            *keyspace = change(keyspace);
+        }
+    }
+
+    fn uses_old(&self, client: u8, node: u8) -> bool {
+        let split = self.split.get(&node);
+        split.is_some_and(|(_, moved)| !moved.contains(&client))
+    }
+
+    /// The node's server goes on as an old one, with what is in flight to it.
+    fn leave_in_service(&mut self, node: u8) {
+        let keyspace = self.nodes[usize::from(node)].clone();
+        self.split.insert(node, (keyspace, Vec::new()));
+        for parcel in &mut self.parcels {
+            parcel.old |= parcel.node == node;
+        }
+    }
+
+    fn promote(&mut self, node: u8, lost: u8) {
+        let at = usize::from(node);
+        let Replica { history, writes } = std::mem::take(&mut self.replicas[at]);
+        if let Some(behind) = usize::from(lost).checked_sub(1) {
+            // The tables said that the replica can lack so much, so there was so much.
+            self.lags
+                .extend(writes.iter().rev().nth(behind).map(|step| (*step, node)));
+            let newer = [&self.nodes[at]].into_iter().chain(&history[..behind]);
+            if newer
+                .into_iter()
+                .any(|keyspace| *keyspace == self.synced[at])
+            {
+                self.synced[at] = history[behind].clone();
+            }
+            self.nodes[at] = history[behind].clone();
+        }
+    }
+
+    fn break_connections(&mut self, node: u8, old: bool) {
         self.parcels.retain_mut(|parcel| {
-            if parcel.node == node {
+            if parcel.node == node && parcel.old == old {
+                parcel.old = false;
                 parcel.content = Cargo::Broken;
                 return parcel.awaited;
             }
@@ -790,8 +904,56 @@ impl<'w, const W: usize> Run<'w, W> {
                 let detail = format!("node {node} holds {canonical:?}, not {claimed:?}");
                 return Err(mismatch(at, step, detail));
             }
+            self.compare_replica(at, step, after, node)?;
+            self.compare_old(at, step, after, node)?;
         }
         Ok(())
+    }
+
+    /// What a node's replica may hold is what the path says.
+    fn compare_replica(
+        &self,
+        at: usize,
+        step: Move,
+        after: &State<W>,
+        node: usize,
+    ) -> Result<(), ConcreteError> {
+        let keyspaces = &self.world.tables.closure.keyspaces;
+        let behind = self.world.behind(after, node);
+        let claimed: Vec<&Keyspace> = behind.iter().map(|id| keyspaces.get(*id)).collect();
+        let history = self.replicas[node].history.iter();
+        let held: Vec<Keyspace> = history
+            .map(|keyspace| keyspace.renamed(&|text| self.canonical(text)))
+            .collect();
+        let same = |(held, claimed): (&Keyspace, &&Keyspace)| held.same_content(claimed);
+        if held.len() == claimed.len() && held.iter().zip(&claimed).all(same) {
+            return Ok(());
+        }
+        let detail = format!("the replica of node {node} may hold {held:?}, not {claimed:?}");
+        Err(mismatch(at, step, detail))
+    }
+
+    /// A node's old server, if it has one, holds what the path says.
+    fn compare_old(
+        &self,
+        at: usize,
+        step: Move,
+        after: &State<W>,
+        node: usize,
+    ) -> Result<(), ConcreteError> {
+        let keyspaces = &self.world.tables.closure.keyspaces;
+        let claimed = self.world.old(after, node).map(|id| keyspaces.get(id));
+        let old = self.split.get(&(node as u8));
+        let held = old.map(|(keyspace, _)| keyspace.renamed(&|text| self.canonical(text)));
+        let same = match (&held, claimed) {
+            (Some(held), Some(claimed)) => held.same_content(claimed),
+            (held, claimed) => held.is_none() && claimed.is_none(),
+        };
+        if same {
+            return Ok(());
+        }
+        let detail = format!("the old server of node {node} holds {held:?}, not {claimed:?}");
+        Err(mismatch(at, step, detail))
     }
 
     fn compare_client(
@@ -860,6 +1022,25 @@ impl<'w, const W: usize> Run<'w, W> {
         if count > first {
             self.steps[count - 1].violates = ids;
         }
+    }
+
+    /// All steps, and among them the moments from which on replicas lag.
+    fn told(mut self) -> Vec<Step> {
+        self.lags.sort_unstable();
+        // From the back, so that the places in front stay what they are.
+        for (at, node) in self.lags.into_iter().rev() {
+            let Step { tick, clients, .. } = self.steps[at.saturating_sub(1)].clone();
+            let fault = trace::Fault::ReplicaLags { node };
+            let lags = Step {
+                tick,
+                event: Event::Fault { fault },
+                source: None,
+                clients,
+                violates: Vec::new(),
+            };
+            self.steps.insert(at, lags);
+        }
+        self.steps
     }
 
     fn source(&self, line: u32) -> Option<Source> {

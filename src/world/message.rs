@@ -22,9 +22,12 @@ pub struct Message {
     pub awaited: bool,
     /// Ticks that it may still stay in flight; 0 means now.
     pub allowance: u8,
+    /// It goes to, or comes from, the server that was the node before a
+    /// promotion, and not the one that is.
+    pub old: bool,
 }
 
-/// Bits of a packed message, lowest first: content, node, thread, awaited, allowance.
+/// Bits of a packed message, lowest first: content, node, thread, awaited, allowance, old.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLayout {
     commands: u16,
@@ -32,6 +35,7 @@ pub struct MessageLayout {
     content: u8,
     node: u8,
     allowance: u8,
+    old: u8,
 }
 
 fn bits(most: usize) -> u8 {
@@ -40,20 +44,27 @@ fn bits(most: usize) -> u8 {
 
 impl MessageLayout {
     /// A layout for so many different commands, replies, nodes, and allowances
-    /// up to the given one.
-    pub fn new(commands: usize, replies: usize, nodes: u8, allowance: u8) -> MessageLayout {
+    /// up to the given one; `splits` if a node's old server can go on.
+    pub fn new(
+        commands: usize,
+        replies: usize,
+        nodes: u8,
+        allowance: u8,
+        splits: bool,
+    ) -> MessageLayout {
         MessageLayout {
             commands: commands as u16,
             replies: replies as u16,
             content: bits(commands + replies + 1),
             node: bits(usize::from(nodes) - 1),
             allowance: bits(usize::from(allowance)),
+            old: u8::from(splits),
         }
     }
 
     /// The greatest packed value.
     pub fn most(&self) -> usize {
-        (1 << (self.content + self.node + 3 + self.allowance)) - 1
+        (1 << (self.content + self.node + 3 + self.allowance + self.old)) - 1
     }
 
     /// Packs a message; never 0, which stands for an empty slot.
@@ -74,6 +85,7 @@ impl MessageLayout {
         put(usize::from(message.thread), 2);
         put(usize::from(message.awaited), 1);
         put(usize::from(message.allowance), self.allowance);
+        put(usize::from(message.old), self.old);
         packed
     }
 
@@ -103,6 +115,7 @@ impl MessageLayout {
             thread: take(2) as u8,
             awaited: take(1) == 1,
             allowance: take(self.allowance) as u8,
+            old: take(self.old) == 1,
         })
     }
 }
@@ -113,19 +126,22 @@ mod tests {
 
     #[test]
     fn messages_survive_packing() {
-        let layout = MessageLayout::new(3, 4, 5, 2);
+        let layout = MessageLayout::new(3, 4, 5, 2, true);
         let contents = (0..3)
             .map(Content::Request)
             .chain((0..4).map(Content::Reply))
             .chain([Content::Broken]);
         for content in contents {
-            for (node, thread, awaited, allowance) in [(0, 0, false, 0), (4, 3, true, 2)] {
+            for (node, thread, awaited, allowance, old) in
+                [(0, 0, false, 0, true), (4, 3, true, 2, false)]
+            {
                 let message = Message {
                     content,
                     node,
                     thread,
                     awaited,
                     allowance,
+                    old,
                 };
                 let packed = layout.pack(message);
                 assert!(packed != 0 && packed <= layout.most());

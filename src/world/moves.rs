@@ -105,6 +105,26 @@ pub enum Move {
         node: u8,
         back: bool,
     },
+    /// A server dies for good, and its replica takes its place without the
+    /// server's last `lost` writes.
+    Failover {
+        node: u8,
+        lost: u8,
+    },
+    /// The same, but the server goes on for clients that have not noticed.
+    SplitBrain {
+        node: u8,
+        lost: u8,
+    },
+    /// A client notices, and uses the new server from here on; costs nothing.
+    Notice {
+        client: u8,
+        node: u8,
+    },
+    /// The old server is taken away, with its writes; costs nothing.
+    Demote {
+        node: u8,
+    },
 }
 
 impl Move {
@@ -142,6 +162,10 @@ impl Move {
             Move::Skew { client, skew } => code(21, client, skew, 0),
             Move::Drift { client, ticks } => code(22, client, ticks, 0),
             Move::Jump { node, back } => code(23, node, u8::from(back), 0),
+            Move::Failover { node, lost } => code(24, node, lost, 0),
+            Move::SplitBrain { node, lost } => code(25, node, lost, 0),
+            Move::Notice { client, node } => code(26, client, node, 0),
+            Move::Demote { node } => code(27, node, 0, 0),
         }
     }
 
@@ -189,6 +213,10 @@ impl Move {
                 node: a,
                 back: b != 0,
             },
+            24 => Move::Failover { node: a, lost: b },
+            25 => Move::SplitBrain { node: a, lost: b },
+            26 => Move::Notice { client: a, node: b },
+            27 => Move::Demote { node: a },
             _ => return None,
         })
     }
@@ -200,11 +228,11 @@ mod tests {
 
     #[test]
     fn every_move_survives_its_code() {
-        for kind in 0..24u32 {
+        for kind in 0..28u32 {
             let action = Action(kind << 24 | 1 << 16 | 1 << 8);
-            let decoded = Move::decode(action).expect("kinds below 24 are moves");
+            let decoded = Move::decode(action).expect("kinds below 28 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(24 << 24)), None);
+        assert_eq!(Move::decode(Action(28 << 24)), None);
     }
 }

@@ -182,14 +182,10 @@ impl<'w, const W: usize> Step<'w, W> {
             self.overflow |= OVERFLOW_GENERATIONS;
             return;
         };
-        for node in &world.nodes {
-            for field in [node.keyspace, node.synced] {
-                let old = self.state.get(field) as u16;
-                if field.exists() {
-                    let new = world.tables.retire_keyspace(client, mask, old);
-                    self.state.set(field, usize::from(new));
-                }
-            }
+        for node in 0..world.nodes.len() {
+            self.change_node(node, |keyspace| {
+                world.tables.retire_keyspace(client, mask, keyspace)
+            });
         }
         for owner in 0..world.clients.len() {
             self.rewrite_messages(owner, |message| {
@@ -362,6 +358,7 @@ impl<'w, const W: usize> Step<'w, W> {
                 thread,
                 awaited: true,
                 allowance: 0,
+                old: world.uses_old(&self.state, client, usize::from(node)),
             },
         );
     }
@@ -424,13 +421,18 @@ impl<'w, const W: usize> Step<'w, W> {
     fn execute(&mut self, client: usize, slot: usize, message: Message, command: u16) {
         let world = self.world;
         let node = world.nodes[usize::from(message.node)];
-        let keyspace = self.state.get(node.keyspace) as u16;
+        let server = if message.old { node.old } else { node.keyspace };
+        let keyspace = self.state.get(server) as u16;
         let execution = world.tables.execute(command, keyspace);
         if execution.overflow {
             self.overflow |= OVERFLOW_COUNTER;
         }
         self.judge_effect(client, &message, execution);
-        self.state.set(node.keyspace, usize::from(execution.after));
+        if message.old {
+            self.state.set(node.old, usize::from(execution.after));
+        } else {
+            self.write_to(usize::from(message.node), usize::from(execution.after));
+        }
         self.take(client, slot);
         if message.awaited {
             let content = Content::Reply(execution.reply);
@@ -504,26 +506,126 @@ impl<'w, const W: usize> Step<'w, W> {
 
     // ---- nodes ----
 
-    /// The server process dies and starts again with this keyspace.
-    fn restart(&mut self, node: usize, keyspace: usize) {
+    /// The same change to all that a node holds: in memory, on its disk, in
+    /// its replica, whatever that lacks, and in its old server.
+    fn change_node(&mut self, node: usize, change: impl Fn(u16) -> u16) {
         let world = self.world;
-        let fields = world.nodes[node];
-        self.state.set(fields.keyspace, keyspace);
+        let fields = &world.nodes[node];
+        let history = world.history(&self.state, node).iter();
+        for &field in [fields.keyspace, fields.synced].iter().chain(history) {
+            if field.exists() {
+                let changed = change(self.state.get(field) as u16);
+                self.state.set(field, usize::from(changed));
+            }
+        }
+        if world.is_split(&self.state, node) {
+            let changed = change(self.state.get(fields.old) as u16);
+            self.state.set(fields.old, usize::from(changed));
+        }
+    }
+
+    /// The node holds this now. If that is another content than before, its
+    /// replica may lack one write more, up to its bound.
+    fn write_to(&mut self, node: usize, keyspace: usize) {
+        let world = self.world;
+        let field = world.nodes[node].keyspace;
+        let mut before = self.state.get(field);
+        if before == keyspace {
+            return;
+        }
+        for &older in world.history(&self.state, node) {
+            let next = self.state.get(older);
+            self.state.set(older, before);
+            before = next;
+        }
+        self.state.set(field, keyspace);
+    }
+
+    /// The server process dies and starts again with this keyspace. To its
+    /// replica that is a change as any write is.
+    fn restart(&mut self, node: usize, keyspace: usize) {
+        let fields = self.world.nodes[node];
+        self.write_to(node, keyspace);
         if fields.synced.exists() {
             self.state.set(fields.synced, keyspace);
             self.state.set(fields.lagging, 0);
         }
+        self.break_connections(node, false);
+        self.judge_the_dead();
+    }
+
+    /// The server is gone for good, and its replica takes its place.
+    fn fail_over(&mut self, node: usize, lost: usize) {
+        self.promote(node, lost);
+        self.break_connections(node, false);
+        self.judge_the_dead();
+    }
+
+    /// The replica takes the server's place, but the server goes on: what is in
+    /// flight stays with it, and so do the clients until they notice.
+    fn split(&mut self, node: usize, lost: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        let old = self.state.get(fields.keyspace);
+        self.promote(node, lost);
+        self.state.set(fields.promoted, 2);
+        self.state.set(fields.old, old);
         for client in 0..world.clients.len() {
             self.rewrite_messages(client, |message| {
-                if usize::from(message.node) == node {
+                message.old |= usize::from(message.node) == node;
+                true
+            });
+        }
+        self.judge_the_dead();
+    }
+
+    /// The old server is taken away. Who still used it finds the new one.
+    fn demote(&mut self, node: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        self.state.set(fields.promoted, 1);
+        self.state.set(fields.old, 0);
+        for client in 0..world.clients.len() {
+            self.state.set(world.moved(client, node), 0);
+        }
+        self.break_connections(node, true);
+        self.judge_the_dead();
+    }
+
+    /// The replica, which lacks the server's last `lost` writes, is the node
+    /// now. Its disk holds what the server's held, unless that is more than the
+    /// replica ever got.
+    fn promote(&mut self, node: usize, lost: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        let promoted = world.replica(&self.state, node, lost);
+        let synced = self.state.get(fields.synced);
+        let unknown = |fewer| world.replica(&self.state, node, fewer) == synced;
+        if fields.synced.exists() && (0..lost).any(unknown) {
+            self.state.set(fields.synced, promoted);
+        }
+        for &field in world.history(&self.state, node) {
+            self.state.set(field, 0);
+        }
+        self.state.set(fields.keyspace, promoted);
+        self.state.set(fields.promoted, 1);
+    }
+
+    /// Every command in flight to the node, or to its old server, fails at its
+    /// client, with an unknown outcome.
+    fn break_connections(&mut self, node: usize, old: bool) {
+        let world = self.world;
+        for client in 0..world.clients.len() {
+            self.rewrite_messages(client, |message| {
+                if usize::from(message.node) == node && message.old == old {
                     message.content = Content::Broken;
                     message.allowance = 0;
+                    message.old = false;
                     return message.awaited;
                 }
                 true
             });
         }
-        self.judge_the_dead();
     }
 
     // ---- time ----
@@ -532,7 +634,7 @@ impl<'w, const W: usize> Step<'w, W> {
     /// another number of ticks.
     fn tick(&mut self, drift: Option<(usize, u8)>) {
         let world = self.world;
-        for node in &world.nodes {
+        for node in 0..world.nodes.len() {
             self.tick_node(node);
         }
         for client in 0..world.clients.len() {
@@ -547,18 +649,14 @@ impl<'w, const W: usize> Step<'w, W> {
         }
     }
 
-    fn tick_node(&mut self, node: &super::world::NodeFields) {
+    fn tick_node(&mut self, index: usize) {
         let tables = &self.world.tables;
-        let keyspace = self.state.get(node.keyspace);
+        let node = &self.world.nodes[index];
         if node.synced.exists() {
-            let synced = self.state.get(node.synced);
-            self.state
-                .set(node.lagging, usize::from(synced != keyspace));
-            self.state
-                .set(node.synced, usize::from(tables.tick[synced]));
+            let lagging = self.state.get(node.synced) != self.state.get(node.keyspace);
+            self.state.set(node.lagging, usize::from(lagging));
         }
-        self.state
-            .set(node.keyspace, usize::from(tables.tick[keyspace]));
+        self.change_node(index, |keyspace| tables.tick[usize::from(keyspace)]);
         let pause = self.state.get(node.pause);
         if pause > 0 {
             self.state.set(node.pause, pause + 1);
@@ -742,7 +840,7 @@ impl<const W: usize> World<W> {
             };
             let place = slot as u8;
             if let Content::Request(command) = message.content {
-                if self.node_paused(state, usize::from(message.node)).is_none() {
+                if !self.waits_for_node(state, &message) {
                     let mut step = Step::from(self, state);
                     step.execute(index, slot, message, command);
                     step.finish(
@@ -819,6 +917,9 @@ impl<const W: usize> World<W> {
     ) {
         let node = index as u8;
         let fields = &self.nodes[index];
+        if self.is_split(state, index) {
+            self.split_moves(state, index, visit);
+        }
         if self.node_paused(state, index).is_some() {
             let mut step = Step::from(self, state);
             step.state.set(fields.pause, 0);
@@ -858,13 +959,65 @@ impl<const W: usize> World<W> {
         if self.left(state, Fault::ClockJump) > 0 {
             for back in [false, true] {
                 let mut step = Step::fault(self, state, Fault::ClockJump);
-                for field in [fields.keyspace, fields.synced] {
-                    if field.exists() {
-                        let jumped = self.tables.jump[usize::from(back)][state.get(field)];
-                        step.state.set(field, usize::from(jumped));
-                    }
-                }
+                let jumped = &self.tables.jump[usize::from(back)];
+                step.change_node(index, |keyspace| jumped[usize::from(keyspace)]);
                 step.finish(Move::Jump { node, back }, visit);
+            }
+        }
+        self.promotions(state, index, Fault::Failover, visit);
+        self.promotions(state, index, Fault::SplitBrain, visit);
+    }
+
+    /// Clients notice the new server, and the old one goes, all at any time.
+    fn split_moves(
+        &self,
+        state: &State<W>,
+        index: usize,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let node = index as u8;
+        for client in 0..self.clients.len() {
+            if self.runs(state, client) && self.uses_old(state, client, index) {
+                let mut step = Step::from(self, state);
+                step.state.set(self.moved(client, index), 1);
+                let client = client as u8;
+                step.finish(Move::Notice { client, node }, visit);
+            }
+        }
+        let mut step = Step::from(self, state);
+        step.demote(index);
+        step.finish(Move::Demote { node }, visit);
+    }
+
+    /// The replica takes over, whichever of the last writes it lacks.
+    fn promotions(
+        &self,
+        state: &State<W>,
+        index: usize,
+        fault: Fault,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let promoted = state.get(self.nodes[index].promoted) != 0;
+        if promoted || self.left(state, fault) == 0 {
+            return;
+        }
+        let (_, most) = self.config.switch(fault);
+        for lost in 0..=usize::from(most) {
+            let replica = |lost| self.replica(state, index, lost);
+            // Writes that left no trace by now are not worth a move of their own.
+            if (0..lost).any(|fewer| replica(fewer) == replica(lost)) {
+                continue;
+            }
+            let mut step = Step::fault(self, state, fault);
+            let node = index as u8;
+            if fault == Fault::Failover {
+                step.fail_over(index, lost);
+                let lost = lost as u8;
+                step.finish(Move::Failover { node, lost }, visit);
+            } else {
+                step.split(index, lost);
+                let lost = lost as u8;
+                step.finish(Move::SplitBrain { node, lost }, visit);
             }
         }
     }
@@ -950,9 +1103,14 @@ impl<const W: usize> World<W> {
     /// A message whose receiver is paused does not hold time up.
     fn stuck(&self, state: &State<W>, client: usize, message: &Message) -> bool {
         match message.content {
-            Content::Request(_) => self.node_paused(state, usize::from(message.node)).is_some(),
+            Content::Request(_) => self.waits_for_node(state, message),
             _ => !self.runs(state, client),
         }
+    }
+
+    /// The server that a request goes to stands still; an old one never does.
+    fn waits_for_node(&self, state: &State<W>, message: &Message) -> bool {
+        !message.old && self.node_paused(state, usize::from(message.node)).is_some()
     }
 
     fn node_may_wait(&self, state: &State<W>, node: usize) -> bool {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::catalogue::{Fault, Switch};
+use super::catalogue::{FAULTS, Fault, Switch};
 use super::layout::{Field, Packer, State};
 use super::message::{Message, MessageLayout};
 use super::tables::{NONE, Tables};
@@ -14,6 +14,8 @@ pub const CLIENTS_MAX: usize = 4;
 pub const NODES_MAX: usize = 7;
 /// Most messages in flight that one client can have.
 pub const SLOTS: usize = 8;
+/// Most writes that a replica can lag behind its primary.
+pub const LAG_MAX: usize = 4;
 
 /// Sizes and switches of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,18 @@ impl WorldConfig {
     pub fn slots(&self) -> usize {
         let (pauses, _) = self.switch(Fault::NodePause);
         if pauses > 0 { SLOTS } else { 3 }
+    }
+
+    /// Writes that a replica may lag behind; 0 if no node has a replica.
+    pub fn lag(&self) -> usize {
+        let promotions = [Fault::Failover, Fault::SplitBrain];
+        let lag = promotions.map(|fault| self.switch(fault).1);
+        usize::from(lag[0].max(lag[1]))
+    }
+
+    /// A promotion can leave the old server in service.
+    pub fn splits(&self) -> bool {
+        self.switch(Fault::SplitBrain).0 > 0
     }
 
     /// Most of the nodes.
@@ -85,6 +99,14 @@ pub(super) struct NodeFields {
     pub synced: Field,
     /// The disk lags since before the last tick.
     pub lagging: Field,
+    /// Its keyspace before its last write, before the last two, ..: what its
+    /// replica may hold. All 0 once there is no replica any more.
+    pub history: [Field; LAG_MAX],
+    /// 1: its replica has taken its place, and nothing stands behind that one;
+    /// 2: so it has, but the old server still serves those who have not noticed.
+    pub promoted: Field,
+    /// The keyspace of that old server; otherwise 0.
+    pub old: Field,
 }
 
 /// The world as a transition system over states of `W` words.
@@ -95,14 +117,19 @@ pub struct World<const W: usize> {
     pub(super) nodes: Vec<NodeFields>,
     /// `cut[client * nodes + node]`.
     pub(super) cut: Vec<Field>,
+    /// `moved[client * nodes + node]`: while the node's old server is still
+    /// there, the client uses the new one.
+    moved: Vec<Field>,
     /// Budget left, by fault.
-    pub(super) budget: [Field; 13],
+    pub(super) budget: [Field; FAULTS.len()],
     pub(super) messages: MessageLayout,
     /// Class of a client that has done nothing yet.
     pub(super) fresh: u16,
     /// Index of the clock offset 0.
     pub(super) no_skew: u8,
     slots_used: usize,
+    /// Writes that a replica may lag behind.
+    lag: usize,
     bits: usize,
 }
 
@@ -124,7 +151,8 @@ pub struct Plan {
     clients: Vec<ClientFields>,
     nodes: Vec<NodeFields>,
     cut: Vec<Field>,
-    budget: [Field; 13],
+    moved: Vec<Field>,
+    budget: [Field; FAULTS.len()],
     messages: MessageLayout,
 }
 
@@ -138,6 +166,7 @@ impl Plan {
             tables.closure.replies.len(),
             config.nodes,
             delay,
+            config.splits(),
         );
         let clients = (0..config.clients)
             .map(|_| client_fields(&config, &tables, &messages, &mut packer))
@@ -150,7 +179,10 @@ impl Plan {
         let cut = (0..links)
             .map(|_| packer.field(usize::from(partitions.min(1))))
             .collect();
-        let mut budget = [Field::NOTHING; 13];
+        let moved = (0..links)
+            .map(|_| packer.field(usize::from(config.splits())))
+            .collect();
+        let mut budget = [Field::NOTHING; FAULTS.len()];
         for switch in &config.switches {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
         }
@@ -161,6 +193,7 @@ impl Plan {
             clients,
             nodes,
             cut,
+            moved,
             budget,
             messages,
         }
@@ -183,6 +216,7 @@ impl Plan {
         let no_skew = self.tables.needs.skews.iter().position(|skew| *skew == 0);
         Ok(World {
             slots_used: self.config.slots(),
+            lag: self.config.lag(),
             fresh: self.tables.class_of[0],
             no_skew: no_skew.map_or(0, |index| index as u8),
             config: self.config,
@@ -190,6 +224,7 @@ impl Plan {
             clients: self.clients,
             nodes: self.nodes,
             cut: self.cut,
+            moved: self.moved,
             budget: self.budget,
             messages: self.messages,
             bits,
@@ -242,6 +277,19 @@ fn node_fields(config: &WorldConfig, tables: &Tables, packer: &mut Packer) -> No
         }),
         synced: packer.field(if losses > 0 { keyspaces } else { 0 }),
         lagging: packer.field(usize::from(losses.min(1))),
+        history: std::array::from_fn(|writes| {
+            if writes < config.lag() {
+                packer.field(keyspaces)
+            } else {
+                Field::NOTHING
+            }
+        }),
+        promoted: packer.field(if config.splits() {
+            2
+        } else {
+            config.lag().min(1)
+        }),
+        old: packer.field(if config.splits() { keyspaces } else { 0 }),
     }
 }
 
@@ -289,6 +337,43 @@ impl<const W: usize> World<W> {
             .get(self.nodes[node].pause)
             .checked_sub(1)
             .map(|ticks| ticks as u8)
+    }
+
+    /// What a node's replica may hold, but for what the node itself holds:
+    /// the keyspaces before the node's last write, before its last two, ..;
+    /// nothing if it has no replica.
+    #[inline]
+    pub(super) fn history(&self, state: &State<W>, node: usize) -> &[Field] {
+        let fields = &self.nodes[node];
+        let lag = if state.get(fields.promoted) == 0 {
+            self.lag
+        } else {
+            0
+        };
+        &fields.history[..lag]
+    }
+
+    /// What a node's replica holds if it lacks the node's last `lost` writes.
+    pub(super) fn replica(&self, state: &State<W>, node: usize, lost: usize) -> usize {
+        match lost.checked_sub(1) {
+            None => state.get(self.nodes[node].keyspace),
+            Some(writes) => state.get(self.nodes[node].history[writes]),
+        }
+    }
+
+    /// The old server of a node is still in service beside the new one.
+    #[inline]
+    pub(super) fn is_split(&self, state: &State<W>, node: usize) -> bool {
+        state.get(self.nodes[node].promoted) == 2
+    }
+
+    pub(super) fn moved(&self, client: usize, node: usize) -> Field {
+        self.moved[client * usize::from(self.config.nodes) + node]
+    }
+
+    /// What the client sends to the node now goes to the node's old server.
+    pub(super) fn uses_old(&self, state: &State<W>, client: usize, node: usize) -> bool {
+        self.is_split(state, node) && state.get(self.moved(client, node)) == 0
     }
 
     pub(super) fn cut(&self, client: usize, node: usize) -> Field {
@@ -344,6 +429,19 @@ impl<const W: usize> World<W> {
     /// The number of a node's keyspace.
     pub fn keyspace(&self, state: &State<W>, node: usize) -> u16 {
         state.get(self.nodes[node].keyspace) as u16
+    }
+
+    /// The numbers of the keyspaces that a node's replica may hold besides the
+    /// node's own: before its last write, before its last two, ..
+    pub fn behind(&self, state: &State<W>, node: usize) -> Vec<u16> {
+        let history = self.history(state, node).iter();
+        history.map(|field| state.get(*field) as u16).collect()
+    }
+
+    /// The number of the keyspace of a node's old server, while that serves on.
+    pub fn old(&self, state: &State<W>, node: usize) -> Option<u16> {
+        self.is_split(state, node)
+            .then(|| state.get(self.nodes[node].old) as u16)
     }
 
     /// The message in a slot.

@@ -1,5 +1,7 @@
 //! Hand-written traces, for tests of the gate.
 
+#![allow(dead_code)] // Each test file uses its own part.
+
 use lockproof::lock::LockFile;
 use lockproof::redis::Reply;
 use lockproof::replay::binaries::{find_default, server_directories};
@@ -79,6 +81,7 @@ impl Script {
                     params: Default::default(),
                     epoch_ms: EPOCH_MS,
                     persistence: "none".to_string(),
+                    replicas: 0,
                 },
                 assumptions: Vec::new(),
                 property: None,

@@ -1,6 +1,7 @@
 //! Faults of a trace, made real.
 
 use super::Stop;
+use super::rig::LogBytes;
 use super::run::Run;
 use crate::replay::protocol::ToClient;
 use crate::trace::Fault;
@@ -33,7 +34,7 @@ impl Run<'_> {
                 persistence,
                 loses,
             } => self.restart(*node, persistence, *loses).await,
-            Fault::NodeFsync { node } => self.note_synced(Some(*node)),
+            Fault::NodeFsync { node } => self.note_synced(Some(*node)).await,
             Fault::NodePause { node } => Ok(self.rig.pause_server(*node)?),
             Fault::NodeResume { node } => Ok(self.rig.resume_server(*node).await?),
             Fault::ClientSkew { client, offset_ms } => {
@@ -51,6 +52,21 @@ impl Run<'_> {
             Fault::ClockJump { node, offset_ms } => {
                 Ok(self.rig.jump_server(*node, *offset_ms).await?)
             }
+            Fault::ReplicaLags { node } => Ok(self.rig.leave_behind(*node).await?),
+            Fault::Failover { node, .. } => {
+                self.rig.fail_over(*node).await?;
+                self.use_replicas_log(*node);
+                Ok(())
+            }
+            Fault::SplitBrain { node, .. } => {
+                self.rig.split(*node).await?;
+                self.use_replicas_log(*node);
+                Ok(())
+            }
+            Fault::ClientNotices { client, node } => {
+                Ok(self.rig.wires.follow(*client, *node).await?)
+            }
+            Fault::Demotion { node } => Ok(self.rig.end_old(*node).await?),
             // A delay is nothing but holding on, and so is a cut link: what is
             // sent on it is held for ever, which a client cannot tell from
             // lost. An overrun is what the driver does not do in time.
@@ -72,6 +88,12 @@ impl Run<'_> {
     /// A trace may mix policies. A server that keeps a log can act as one that
     /// keeps none or less, for what it keeps is a matter of its files.
     async fn restart(&mut self, node: u8, persistence: &str, loses: bool) -> Result<(), Stop> {
+        if persistence == "none" && self.rig.log_begins_with_data(node) {
+            return Err(Stop::NotReplayable(format!(
+                "node {node} restarts without any of its log, after it was a replica whose log \
+                 begins with what its primary held at its own restart"
+            )));
+        }
         let keep = match (persistence, self.rig.keeps_log()) {
             ("none", false) => None,
             ("none", true) => Some(0),
@@ -82,22 +104,30 @@ impl Run<'_> {
                 )));
             }
             (_, true) => loses.then(|| {
-                let synced = self.synced_bytes.get(usize::from(node));
-                synced.copied().unwrap_or(0)
+                let synced = self.synced.get(usize::from(node));
+                synced.map_or(0, |synced| synced.node)
             }),
         };
         self.rig.restart_server(node, keep).await?;
         // What a server has read back from its log is on the disk.
-        self.note_synced(Some(node))
+        self.note_synced(Some(node)).await
     }
 
-    /// Notes how much of a node's log (or of every node's) is on the disk now.
-    pub(super) fn note_synced(&mut self, node: Option<u8>) -> Result<(), Stop> {
+    /// What is on the disk of the node is what was on its replica's.
+    fn use_replicas_log(&mut self, node: u8) {
+        if let Some(synced) = self.synced.get_mut(usize::from(node)) {
+            synced.node = synced.replica;
+        }
+    }
+
+    /// Notes how much of a node's log (or of every node's) is on the disk now,
+    /// and as much of its replica's.
+    pub(super) async fn note_synced(&mut self, node: Option<u8>) -> Result<(), Stop> {
         let nodes = self.trace.setup.nodes;
-        self.synced_bytes.resize(usize::from(nodes), 0);
+        self.synced.resize(usize::from(nodes), LogBytes::default());
         for at in 0..nodes {
             if node.is_none_or(|node| node == at) {
-                self.synced_bytes[usize::from(at)] = self.rig.log_bytes(at)?;
+                self.synced[usize::from(at)] = self.rig.log_bytes(at).await?;
             }
         }
         Ok(())

@@ -21,6 +21,7 @@ mod compare;
 mod confirm;
 mod fault;
 mod messages;
+mod replica;
 mod report;
 mod rig;
 mod run;
@@ -116,6 +117,24 @@ pub enum GateError {
     NoNode {
         /// Which.
         node: u8,
+    },
+    /// The trace speaks of a replica that is none any more, or never was.
+    #[error("node {node} has no replica (any more)")]
+    NoReplica {
+        /// Which.
+        node: u8,
+    },
+    /// A replica does not take over what its primary has.
+    #[error("{replica} did not catch up with {primary} within {waited_ms} ms: {state}")]
+    OutOfSync {
+        /// The replica.
+        replica: String,
+        /// Its primary.
+        primary: String,
+        /// How long it was awaited.
+        waited_ms: u64,
+        /// What both said of it last.
+        state: String,
     },
     /// A command to reset a server was refused.
     #[error("{server} refuses {command}: {reply}")]

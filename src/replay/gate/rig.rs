@@ -3,7 +3,8 @@
 use tokio::task::JoinSet;
 
 use super::confirm::texts;
-use super::wire::{HeldReply, HeldRequest, Wires};
+use super::replica::{self, Replica, expect_ok};
+use super::wire::{HeldReply, HeldRequest, WireError, Wires};
 use super::{GateError, GateOptions, Stop};
 use crate::redis::Reply;
 use crate::replay::client::{ClientError, ClientProcess};
@@ -17,6 +18,8 @@ pub(super) struct Shape {
     clients: u8,
     nodes: u8,
     persistence: Persistence,
+    /// Each node has a replica.
+    replicas: bool,
 }
 
 impl Shape {
@@ -33,8 +36,16 @@ impl Shape {
             clients: setup.clients,
             nodes: setup.nodes,
             persistence,
+            replicas: setup.replicas > 0,
         })
     }
+}
+
+/// How much is in a node's log and in its replica's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LogBytes {
+    pub node: u64,
+    pub replica: u64,
 }
 
 /// Everything real.
@@ -43,8 +54,11 @@ pub(super) struct Rig {
     // Clients first: they are dropped, and end, before what they talk to.
     clients: Vec<Option<ClientProcess>>,
     pub wires: Wires,
+    /// The nodes' first servers, and then their replicas, if they have any.
     fleet: Fleet,
-    /// Nodes that stand still.
+    /// By node, if they have any.
+    replicas: Vec<Replica>,
+    /// Servers that stand still.
     paused: Vec<bool>,
 }
 
@@ -59,6 +73,14 @@ fn write_at_once(persistence: Persistence) -> Vec<String> {
     }
 }
 
+fn arguments(shape: Shape) -> Vec<String> {
+    let mut arguments = write_at_once(shape.persistence);
+    if shape.replicas {
+        arguments.extend(replica::arguments());
+    }
+    arguments
+}
+
 impl Rig {
     /// Starts servers and proxies. Clients come with the first reset.
     pub async fn start(shape: Shape, options: &GateOptions) -> Result<Self, GateError> {
@@ -69,17 +91,25 @@ impl Rig {
                 freeze_at_ms: Some(crate::trace::EPOCH_MS),
             }),
             command_patience: options.patience,
-            args: write_at_once(shape.persistence),
+            args: arguments(shape),
             ..ServerOptions::new(options.server.clone())
         };
-        let fleet = Fleet::start(usize::from(shape.nodes), &server).await?;
+        let nodes = usize::from(shape.nodes);
+        let servers = if shape.replicas { 2 * nodes } else { nodes };
+        let fleet = Fleet::start(servers, &server).await?;
         let addresses: Vec<_> = fleet.servers.iter().map(Server::address).collect();
-        let wires = Wires::start(shape.clients, &addresses, options).await?;
+        let wires = Wires::start(shape.clients, shape.nodes, &addresses, options).await?;
+        let mut replicas = Vec::new();
+        for (node, primary) in fleet.servers[..servers - nodes].iter().enumerate() {
+            let link = Replica::start(node as u16, primary, options.patience).await;
+            replicas.push(link.map_err(WireError::from)?);
+        }
         Ok(Self {
             shape,
             clients: (0..shape.clients).map(|_| None).collect(),
             wires,
-            paused: vec![false; usize::from(shape.nodes)],
+            replicas,
+            paused: vec![false; servers],
             fleet,
         })
     }
@@ -124,8 +154,8 @@ impl Rig {
     }
 
     async fn reset_servers(&mut self, epoch_ms: i64) -> Result<(), GateError> {
-        for (node, server) in self.fleet.servers.iter_mut().enumerate() {
-            if std::mem::take(&mut self.paused[node]) {
+        for (at, server) in self.fleet.servers.iter_mut().enumerate() {
+            if std::mem::take(&mut self.paused[at]) {
                 server.resume()?;
             }
             if server.pid().is_none() {
@@ -134,17 +164,23 @@ impl Rig {
             if let Some(clock) = server.clock() {
                 clock.freeze_at(epoch_ms);
             }
-            for command in [&["FLUSHALL"][..], &["SCRIPT", "FLUSH"]] {
-                let reply = server.command(command).await?;
-                if !matches!(reply, Reply::Status(_)) {
-                    return Err(GateError::Refused {
-                        server: server.to_string(),
-                        command: command.join(" "),
-                        reply: super::compare::reply_text(&reply),
-                    });
-                }
+            // A server that follows another gets this from there.
+            let node = at.checked_sub(usize::from(self.shape.nodes));
+            if !node.is_some_and(|node| self.replicas[node].follows()) {
+                expect_ok(server, &["FLUSHALL"]).await?;
+                expect_ok(server, &["SCRIPT", "FLUSH"]).await?;
             }
             server.sync_clock().await?;
+        }
+        self.reset_replicas().await
+    }
+
+    /// First servers are primaries again, and all replicas follow them.
+    async fn reset_replicas(&mut self) -> Result<(), GateError> {
+        let (primaries, replicas) = self.fleet.servers.split_at(usize::from(self.shape.nodes));
+        let pairs = primaries.iter().zip(replicas);
+        for (link, (primary, replica)) in self.replicas.iter_mut().zip(pairs) {
+            link.follow(primary, replica).await?;
         }
         Ok(())
     }
@@ -245,37 +281,44 @@ impl Rig {
 
     /// All servers' clocks advance.
     pub async fn advance_servers(&mut self, ms: i64) -> Result<(), GateError> {
-        for (node, server) in self.fleet.servers.iter().enumerate() {
-            if let Some(clock) = server.clock() {
-                clock.jump(ms);
-            }
-            sync(server, self.paused[node]).await?;
+        for at in 0..self.fleet.servers.len() {
+            self.jump_clock(at, ms).await?;
         }
         Ok(())
     }
 
-    /// One server's clock jumps.
+    /// One node's clock jumps, which is its replica's as well.
     pub async fn jump_server(&mut self, node: u8, ms: i64) -> Result<(), GateError> {
-        let paused = self.is_paused(node);
-        let server = self.server(node)?;
+        self.place(node)?;
+        let first = usize::from(node);
+        for at in (first..self.fleet.servers.len()).step_by(usize::from(self.shape.nodes)) {
+            self.jump_clock(at, ms).await?;
+        }
+        Ok(())
+    }
+
+    async fn jump_clock(&self, at: usize, ms: i64) -> Result<(), GateError> {
+        let server = &self.fleet.servers[at];
         if let Some(clock) = server.clock() {
             clock.jump(ms);
         }
-        sync(server, paused).await
+        sync(server, self.paused[at]).await
     }
 
     /// SIGSTOP to a server.
     pub fn pause_server(&mut self, node: u8) -> Result<(), GateError> {
-        self.server(node)?.pause()?;
-        self.paused[usize::from(node)] = true;
+        let at = self.place(node)?;
+        self.fleet.servers[at].pause()?;
+        self.paused[at] = true;
         Ok(())
     }
 
     /// SIGCONT to a server.
     pub async fn resume_server(&mut self, node: u8) -> Result<(), GateError> {
-        self.server(node)?.resume()?;
-        self.paused[usize::from(node)] = false;
-        sync(self.server(node)?, false).await
+        let at = self.place(node)?;
+        self.fleet.servers[at].resume()?;
+        self.paused[at] = false;
+        sync(&self.fleet.servers[at], false).await
     }
 
     /// SIGKILL to a server, and a new start on the same files; `keep_bytes` of
@@ -285,27 +328,105 @@ impl Rig {
         node: u8,
         keep_bytes: Option<u64>,
     ) -> Result<(), GateError> {
-        let server = self.server(node)?;
+        let at = self.place(node)?;
+        let server = &mut self.fleet.servers[at];
         server.kill()?;
         if let Some(bytes) = keep_bytes {
             server.truncate_aof_to(bytes)?;
         }
         server.restart().await?;
-        self.paused[usize::from(node)] = false;
+        self.paused[at] = false;
+        if let Ok((link, ..)) = self.pair(node) {
+            link.primary_restarted();
+        }
         self.wires.node_restarted(node).await?;
         Ok(())
     }
 
-    /// Bytes in a node's log.
-    pub fn log_bytes(&mut self, node: u8) -> Result<u64, GateError> {
-        Ok(self.server(node)?.aof_len()?)
+    /// What the node's server writes from here on does not reach its replica.
+    pub async fn leave_behind(&mut self, node: u8) -> Result<(), GateError> {
+        let (link, primary, replica) = self.pair(node)?;
+        link.lag(primary, replica).await
+    }
+
+    /// The node's server dies for good, and its replica takes its place. Clients
+    /// find it where they found the other.
+    pub async fn fail_over(&mut self, node: u8) -> Result<(), GateError> {
+        let (link, primary, replica) = self.pair(node)?;
+        link.take_over(primary, replica, true).await?;
+        self.wires.node_replaced(node).await?;
+        Ok(())
+    }
+
+    /// The node's replica takes its place, and its old server goes on.
+    pub async fn split(&mut self, node: u8) -> Result<(), GateError> {
+        let (link, primary, replica) = self.pair(node)?;
+        link.take_over(primary, replica, false).await
+    }
+
+    /// The node's old server is gone. Killing it shows clients what a demotion
+    /// does, which ends their connections.
+    pub async fn end_old(&mut self, node: u8) -> Result<(), GateError> {
+        if !self.was_replica(node) {
+            return Err(GateError::NoReplica { node });
+        }
+        self.fleet.servers[usize::from(node)].kill()?;
+        self.wires.node_replaced(node).await?;
+        Ok(())
+    }
+
+    /// Was the server that stands for the node its replica once?
+    pub fn was_replica(&self, node: u8) -> bool {
+        let link = self.replicas.get(usize::from(node));
+        link.is_some_and(|link| !link.follows())
+    }
+
+    /// A node's first server and its replica, while that follows.
+    fn pair(&mut self, node: u8) -> Result<(&mut Replica, &mut Server, &Server), GateError> {
+        let at = usize::from(node);
+        let (primaries, replicas) = self.fleet.servers.split_at_mut(self.shape.nodes.into());
+        match (
+            self.replicas.get_mut(at),
+            primaries.get_mut(at),
+            replicas.get(at),
+        ) {
+            (Some(link), Some(primary), Some(replica)) if link.follows() => {
+                Ok((link, primary, replica))
+            }
+            _ => Err(GateError::NoReplica { node }),
+        }
+    }
+
+    /// Bytes in a node's log, and in its replica's, which gets all that it is
+    /// to get before.
+    pub async fn log_bytes(&mut self, node: u8) -> Result<LogBytes, GateError> {
+        let mut bytes = LogBytes {
+            node: self.fleet.servers[self.place(node)?].aof_len()?,
+            replica: 0,
+        };
+        if self.keeps_log()
+            && let Ok((link, primary, replica)) = self.pair(node)
+        {
+            link.settle(primary, replica).await?;
+            bytes.replica = replica.aof_len()?;
+        }
+        Ok(bytes)
+    }
+
+    /// Would the node's server hold something if its log were lost?
+    pub fn log_begins_with_data(&self, node: u8) -> bool {
+        let link = self.replicas.get(usize::from(node));
+        self.keeps_log() && self.was_replica(node) && link.is_some_and(Replica::was_copied_anew)
     }
 
     /// Every key on every node that answers, with its PTTL in ms.
     pub async fn keys(&mut self) -> Result<Vec<(usize, String, i64)>, GateError> {
         let mut found = Vec::new();
-        for (node, server) in self.fleet.servers.iter().enumerate() {
-            if self.paused[node] || server.pid().is_none() {
+        for node in 0..self.shape.nodes {
+            let at = self.place(node)?;
+            let server = &self.fleet.servers[at];
+            let node = usize::from(node);
+            if self.paused[at] || server.pid().is_none() {
                 continue;
             }
             let mut keys = texts(&server.command(&["KEYS", "*"]).await?);
@@ -327,15 +448,14 @@ impl Rig {
         Ok(())
     }
 
-    fn is_paused(&self, node: u8) -> bool {
-        self.paused.get(usize::from(node)).copied().unwrap_or(false)
-    }
-
-    fn server(&mut self, node: u8) -> Result<&mut Server, GateError> {
-        self.fleet
-            .servers
-            .get_mut(usize::from(node))
-            .ok_or(GateError::NoNode { node })
+    /// Which of the servers stands for a node now.
+    fn place(&self, node: u8) -> Result<usize, GateError> {
+        if node >= self.shape.nodes {
+            return Err(GateError::NoNode { node });
+        }
+        let replicas = usize::from(self.shape.nodes);
+        let first = if self.was_replica(node) { replicas } else { 0 };
+        Ok(first + usize::from(node))
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use super::compare::{self, Mismatch, command_text};
 use super::messages::{Messages, cause_text};
 use super::report::Happening;
-use super::rig::Rig;
+use super::rig::{LogBytes, Rig};
 use super::{GateError, Stop};
 use crate::replay::protocol::{
     Call, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
@@ -28,8 +28,8 @@ pub(super) struct Run<'a> {
     pub history: Vec<Happening>,
     pub clients: Vec<ClientState>,
     pub messages: Messages,
-    /// For each node the length of its log that has reached the disk.
-    pub synced_bytes: Vec<u64>,
+    /// For each node how much of its logs has reached the disk.
+    pub synced: Vec<LogBytes>,
 }
 
 /// What the gate knows of a client.
@@ -62,13 +62,13 @@ impl<'a> Run<'a> {
                 .map(|_| ClientState::default())
                 .collect(),
             messages: Messages::new(),
-            synced_bytes: Vec::new(),
+            synced: Vec::new(),
         }
     }
 
     /// Enforces all steps. `Err` tells why it stopped at `self.at`.
     pub async fn all(&mut self) -> Result<(), Stop> {
-        self.note_synced(None)?;
+        self.note_synced(None).await?;
         for (at, step) in self.trace.steps.iter().enumerate() {
             self.at = at;
             if !is_consequence(&step.event) && !is_loss(&step.event) {

@@ -111,6 +111,9 @@ pub(super) struct HeldReply {
 pub(super) struct Wires {
     /// By client, then by node.
     proxies: Vec<Vec<EmbeddedProxy>>,
+    /// Behind each, by client and node: its node's servers, or what stands
+    /// before them.
+    upstreams: Vec<Vec<Vec<SocketAddr>>>,
     /// Behind them, if a real toxiproxy takes part; they keep its process.
     _toxic_links: Vec<ToxiproxyLink>,
     events: mpsc::UnboundedReceiver<ProxyEvent>,
@@ -120,14 +123,18 @@ pub(super) struct Wires {
     closed: BTreeSet<(u8, u8, u64)>,
     /// Connections with a message on its way.
     busy: BTreeSet<(u8, u8, u64)>,
+    /// Connections to a server that their client will not use again.
+    outdated: BTreeSet<(u8, u8, u64)>,
     patience: Duration,
 }
 
 impl Wires {
-    /// Starts one proxy for each client and node, and holds everything.
+    /// Starts one proxy for each client and node, and holds everything. The
+    /// servers are the first one of each node, and then their replicas.
     pub async fn start(
         clients: u8,
-        nodes: &[SocketAddr],
+        nodes: u8,
+        servers: &[SocketAddr],
         options: &GateOptions,
     ) -> Result<Self, WireError> {
         let toxiproxy = match &options.proxy {
@@ -139,36 +146,44 @@ impl Wires {
             mode: Mode::Hold,
             ..EmbeddedOptions::default()
         };
-        let (mut proxies, mut toxic_links) = (Vec::new(), Vec::new());
+        let (mut proxies, mut upstreams) = (Vec::new(), Vec::new());
+        let mut toxic_links = Vec::new();
         for client in 0..clients {
-            let mut links = Vec::new();
-            for (node, address) in nodes.iter().enumerate() {
+            let (mut links, mut ways) = (Vec::new(), Vec::new());
+            for node in 0..nodes {
                 let link = LinkId {
                     client: client.into(),
-                    node: node as u16,
+                    node: node.into(),
                 };
-                let upstream = match &toxiproxy {
-                    None => *address,
-                    Some(server) => {
-                        let name = format!("client-{client}-node-{node}");
-                        let toxic = server.link(&name, *address, Cut::Fin).await?;
-                        let upstream = toxic.address();
-                        toxic_links.push(toxic);
-                        upstream
-                    }
-                };
-                links.push(EmbeddedProxy::start(link, upstream, hold, sender.clone()).await?);
+                let mut way = Vec::new();
+                for at in (usize::from(node)..servers.len()).step_by(nodes.into()) {
+                    way.push(match &toxiproxy {
+                        None => servers[at],
+                        Some(server) => {
+                            let name = format!("client-{client}-server-{at}");
+                            let toxic = server.link(&name, servers[at], Cut::Fin).await?;
+                            let upstream = toxic.address();
+                            toxic_links.push(toxic);
+                            upstream
+                        }
+                    });
+                }
+                links.push(EmbeddedProxy::start(link, way[0], hold, sender.clone()).await?);
+                ways.push(way);
             }
             proxies.push(links);
+            upstreams.push(ways);
         }
         Ok(Self {
             proxies,
+            upstreams,
             _toxic_links: toxic_links,
             events,
             requests: Vec::new(),
             replies: BTreeMap::new(),
             closed: BTreeSet::new(),
             busy: BTreeSet::new(),
+            outdated: BTreeSet::new(),
             patience: options.patience,
         })
     }
@@ -184,6 +199,7 @@ impl Wires {
     pub async fn reset(&mut self) -> Result<(), WireError> {
         for (client, links) in self.proxies.iter().enumerate() {
             for (node, proxy) in links.iter().enumerate() {
+                proxy.redirect(self.upstreams[client][node][0]);
                 let done = async {
                     proxy.cut_all(Cut::Rst).await?;
                     proxy.refuse(false).await
@@ -196,6 +212,7 @@ impl Wires {
         self.replies.clear();
         self.closed.clear();
         self.busy.clear();
+        self.outdated.clear();
         Ok(())
     }
 
@@ -267,12 +284,14 @@ impl Wires {
             seq,
         } = reply.place;
         self.busy.remove(&(client, node, connection));
-        let delivered = self
-            .proxy(client, node)?
-            .release_reply(connection, seq)
-            .await;
+        let outdated = self.outdated.remove(&(client, node, connection));
+        let proxy = self.proxy(client, node)?;
+        let delivered = match outdated {
+            true => proxy.release_last_reply(connection, seq).await,
+            false => proxy.release_reply(connection, seq).await.map(|_| ()),
+        };
         match delivered {
-            Ok(_) | Err(ProxyError::NoConnection { .. }) => Ok(()),
+            Ok(()) | Err(ProxyError::NoConnection { .. }) => Ok(()),
             Err(error) => Err(wrong(client, node)(error)),
         }
     }
@@ -307,6 +326,37 @@ impl Wires {
         for client in 0..self.proxies.len() as u8 {
             self.cut_idle(client, node).await?;
         }
+        Ok(())
+    }
+
+    /// The node's first server is gone: all clients find its replica instead,
+    /// and learn of it as they do of a restart.
+    pub async fn node_replaced(&mut self, node: u8) -> Result<(), WireError> {
+        for client in 0..self.proxies.len() as u8 {
+            self.redirect(client, node)?;
+        }
+        self.node_restarted(node).await
+    }
+
+    /// The client uses the node's replica from its next command on. A command
+    /// that is on its way stays with the server that it went to.
+    pub async fn follow(&mut self, client: u8, node: u8) -> Result<(), WireError> {
+        self.redirect(client, node)?;
+        self.cut_idle(client, node).await?;
+        let left = self.proxy(client, node)?.connections();
+        self.outdated.extend(
+            left.into_iter()
+                .map(|connection| (client, node, connection)),
+        );
+        Ok(())
+    }
+
+    fn redirect(&self, client: u8, node: u8) -> Result<(), WireError> {
+        let ways = self.upstreams.get(usize::from(client));
+        let way = ways.and_then(|ways| ways.get(usize::from(node)));
+        let replica = way.and_then(|way| way.get(1));
+        let replica = replica.ok_or(WireError::NoLink { client, node })?;
+        self.proxy(client, node)?.redirect(*replica);
         Ok(())
     }
 

@@ -72,6 +72,8 @@ pub(super) enum Order {
     Set(Settings, Answer<()>),
     Release(Direction, Key, Answer<Delivery>),
     Lose(Direction, Key, Answer<()>),
+    /// A reply is to go to the client, and the connection ends with it.
+    ReleaseLast(Key, Answer<()>),
     /// `lose`: what waits is lost too.
     Cut {
         how: Cut,
@@ -463,6 +465,25 @@ impl Connection {
                     Err(refusal) => drop(done.send(Err(self.refused(key, refusal)))),
                 }
             }
+            Order::ReleaseLast(key, done) => match self.to_client.lane.release(key) {
+                Ok(waiting) => {
+                    // Corked, the reply and the end leave in one segment.
+                    let corked = match &self.client {
+                        Some(client) => rustix::net::sockopt::set_tcp_cork(client, true),
+                        None => Ok(()),
+                    };
+                    self.pass(Direction::ToClient, key, &waiting.bytes, None);
+                    if let Some(client) = &self.client {
+                        self.to_client.out.flush(client);
+                    }
+                    self.close_client(Cut::Fin).await;
+                    let _ = done.send(corked.map_err(|error| ProxyError::Socket {
+                        what: "hold back the end of a reply",
+                        source: error.into(),
+                    }));
+                }
+                Err(refusal) => drop(done.send(Err(self.refused(key, refusal)))),
+            },
             Order::Lose(direction, key, done) => {
                 let lost = self.stream(direction).lane.lose(key);
                 let _ = done.send(lost.map_err(|refusal| self.refused(key, refusal)));

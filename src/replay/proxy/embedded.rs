@@ -90,7 +90,6 @@ pub struct EmbeddedProxy {
 
 #[derive(Debug)]
 struct Shared {
-    upstream: SocketAddr,
     /// A connection is listed, with the settings of that moment, under one lock:
     /// so a change of settings misses none.
     registry: Mutex<Registry>,
@@ -98,6 +97,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct Registry {
+    upstream: SocketAddr,
     birth: Birth,
     live: BTreeMap<u64, mpsc::UnboundedSender<Order>>,
     refuses: bool,
@@ -127,6 +127,7 @@ impl EmbeddedProxy {
         let address = lease.address();
         let listener = listen(address).map_err(socket)?;
         let registry = Registry {
+            upstream,
             birth: Birth {
                 link,
                 id: 0,
@@ -140,7 +141,6 @@ impl EmbeddedProxy {
             refuses: false,
         };
         let shared = Arc::new(Shared {
-            upstream,
             registry: Mutex::new(registry),
         });
         let (doors, orders) = mpsc::unbounded_channel();
@@ -167,6 +167,12 @@ impl EmbeddedProxy {
     /// The connections that are alive, by number.
     pub fn connections(&self) -> Vec<u64> {
         self.shared.registry().live.keys().copied().collect()
+    }
+
+    /// Connects to another server from the next connection on, as clients do that
+    /// learn of a failover. Connections that exist stay where they are.
+    pub fn redirect(&self, upstream: SocketAddr) {
+        self.shared.registry().upstream = upstream;
     }
 
     /// Changes what happens to messages in both directions. Leaving
@@ -203,6 +209,15 @@ impl EmbeddedProxy {
             Order::Release(Direction::ToClient, key, done)
         })
         .await
+    }
+
+    /// Lets the held reply to request `seq` go on to the client, and ends the
+    /// connection with it: the client cannot send a command on it any more when
+    /// it has read the reply.
+    pub async fn release_last_reply(&self, connection: u64, seq: u64) -> Result<(), ProxyError> {
+        let key = Key::Numbered(seq);
+        self.order(connection, |done| Order::ReleaseLast(key, done))
+            .await
     }
 
     /// Loses the held reply to request `seq`, and all that follows it on this
@@ -470,7 +485,7 @@ async fn accept(
 /// Lists a connection and starts its task.
 fn take_in(shared: &Arc<Shared>, client: TcpStream) {
     let (sender, orders) = mpsc::unbounded_channel();
-    let birth = {
+    let (birth, upstream) = {
         let mut registry = shared.registry();
         if registry.refuses {
             // A reset is the nearest that is left to a refusal. On failure it
@@ -481,12 +496,12 @@ fn take_in(shared: &Arc<Shared>, client: TcpStream) {
         let birth = registry.birth.clone();
         registry.birth.id += 1;
         registry.live.insert(birth.id, sender);
-        birth
+        (birth, registry.upstream)
     };
     let shared = shared.clone();
     tokio::spawn(async move {
         let id = birth.id;
-        match connect(shared.upstream, &client).await {
+        match connect(upstream, &client).await {
             Ok(server) => Connection::new(birth, client, server, orders).run().await,
             Err(error) => {
                 // A reset is the nearest that is left to a refusal.

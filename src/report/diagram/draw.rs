@@ -145,7 +145,7 @@ impl Canvas<'_> {
                 |e| matches!(e, Event::Fault { fault: Fault::NodePause { node } } if *node == n),
                 |e| match e {
                     Event::Fault { fault } => {
-                        matches!(fault, Fault::NodeResume { node } | Fault::NodeRestart { node, .. } if *node == n)
+                        matches!(fault, Fault::NodeResume { node } | Fault::NodeRestart { node, .. } | Fault::Failover { node, .. } if *node == n)
                     }
                     _ => false,
                 },

@@ -128,6 +128,11 @@ impl Canvas<'_> {
                 self.restart(x, y, loses);
                 x
             }
+            Fault::Failover { node, lost } | Fault::SplitBrain { node, lost } => {
+                let x = self.layout.node_x(node);
+                self.restart(x, y, lost > 0);
+                x
+            }
             Fault::NodeFsync { node } => {
                 let x = self.layout.node_x(node);
                 put!(
@@ -161,6 +166,7 @@ impl Canvas<'_> {
             | Fault::Overrun { client }
             | Fault::LinkCut { client, .. }
             | Fault::LinkHeal { client, .. }
+            | Fault::ClientNotices { client, .. }
             | Fault::ClientSkew { client, .. }
             | Fault::ClientDrift { client, .. } => self.layout.client_x(client),
             Fault::Lose {
@@ -182,7 +188,11 @@ impl Canvas<'_> {
             | Fault::NodeFsync { node }
             | Fault::NodePause { node }
             | Fault::NodeResume { node }
-            | Fault::ClockJump { node, .. } => self.layout.node_x(node),
+            | Fault::ClockJump { node, .. }
+            | Fault::ReplicaLags { node }
+            | Fault::Failover { node, .. }
+            | Fault::SplitBrain { node, .. }
+            | Fault::Demotion { node } => self.layout.node_x(node),
         }
     }
 

@@ -1,0 +1,240 @@
+//! A node's replica: how it follows, lags and takes over.
+//!
+//! Its link to the primary runs through a proxy, which knows nothing of the
+//! replication protocol: it holds whole directions. So the replica lags by what
+//! the primary writes while the link is held, and the gate holds it only when
+//! the replica has all that came before; otherwise a write of earlier could be
+//! lost as well.
+//!
+//! Offsets are asked of both servers. Waiting for the replica's own reports to
+//! the primary was rejected: they come once a second.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use super::GateError;
+use super::compare::reply_text;
+use crate::redis::Reply;
+use crate::replay::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing};
+use crate::replay::proxy::event::LinkId;
+use crate::replay::proxy::{Cut, Direction, ProxyError};
+use crate::replay::server::Server;
+
+/// The replication link of one node.
+pub(super) struct Replica {
+    link: EmbeddedProxy,
+    /// It follows its primary; otherwise it is one itself.
+    follows: bool,
+    /// It gets nothing more.
+    lags: bool,
+    /// It may have been copied when its primary held something.
+    copied_anew: bool,
+    patience: Duration,
+}
+
+/// What a primary and its replica need beside what every server gets. No
+/// time-out of replication may strike: clocks stand still and jump here. And
+/// the first copy goes by a file: without one, a replica that is faster than its
+/// primary's cron gets what follows the copy only after its next report, which
+/// comes once a second.
+pub(super) fn arguments() -> Vec<String> {
+    [
+        ["--repl-timeout", "1000000000"],
+        ["--repl-diskless-sync", "no"],
+        ["--hz", "100"],
+    ]
+    .concat()
+    .iter()
+    .map(ToString::to_string)
+    .collect()
+}
+
+impl Replica {
+    /// Puts a proxy before the primary of this node. Nobody follows yet.
+    pub async fn start(
+        node: u16,
+        primary: &Server,
+        patience: Duration,
+    ) -> Result<Self, ProxyError> {
+        let raw = EmbeddedOptions {
+            framing: Framing::Raw,
+            ..EmbeddedOptions::default()
+        };
+        // Nothing is reported of bytes without messages.
+        let (unheard, _) = mpsc::unbounded_channel();
+        let link = LinkId { client: 0, node };
+        Ok(Self {
+            link: EmbeddedProxy::start(link, primary.address(), raw, unheard).await?,
+            follows: false,
+            lags: false,
+            copied_anew: false,
+            patience,
+        })
+    }
+
+    /// Does it still follow its primary?
+    pub fn follows(&self) -> bool {
+        self.follows
+    }
+
+    /// Makes `replica` follow `primary`, if it does not, without any lag.
+    pub async fn follow(&mut self, primary: &Server, replica: &Server) -> Result<(), GateError> {
+        if std::mem::take(&mut self.lags) {
+            self.hold(false).await?;
+        }
+        if std::mem::take(&mut self.copied_anew) && self.follows {
+            // Its log is to begin with nothing.
+            expect_ok(replica, &["REPLICAOF", "NO", "ONE"]).await?;
+            self.follows = false;
+        }
+        if !self.follows {
+            // What is left of the last link must not meet the next one.
+            self.link.cut_all(Cut::Rst).await.map_err(wire)?;
+            let port = self.link.address().port().to_string();
+            expect_ok(replica, &["REPLICAOF", "127.0.0.1", &port]).await?;
+            self.follows = true;
+        }
+        self.catch_up(primary, replica).await
+    }
+
+    /// Its primary has restarted, so it copies all that this holds.
+    pub fn primary_restarted(&mut self) {
+        self.copied_anew = true;
+    }
+
+    /// See [`Replica::primary_restarted`].
+    pub fn was_copied_anew(&self) -> bool {
+        self.copied_anew
+    }
+
+    /// Waits until the replica has all that it is to have.
+    pub async fn settle(&self, primary: &Server, replica: &Server) -> Result<(), GateError> {
+        if self.lags {
+            return Ok(());
+        }
+        self.catch_up(primary, replica).await
+    }
+
+    /// From here on the replica gets nothing; what came before it has.
+    pub async fn lag(&mut self, primary: &Server, replica: &Server) -> Result<(), GateError> {
+        self.catch_up(primary, replica).await?;
+        self.lags = true;
+        self.hold(true).await
+    }
+
+    /// Promotes the replica, with all that it is to have. The primary dies
+    /// before that, or goes on.
+    pub async fn take_over(
+        &mut self,
+        primary: &mut Server,
+        replica: &Server,
+        primary_dies: bool,
+    ) -> Result<(), GateError> {
+        self.settle(primary, replica).await?;
+        if primary_dies {
+            primary.kill()?;
+        }
+        expect_ok(replica, &["REPLICAOF", "NO", "ONE"]).await?;
+        self.follows = false;
+        Ok(())
+    }
+
+    async fn hold(&self, hold: bool) -> Result<(), GateError> {
+        let held = self.link.hold(Direction::ToClient, hold).await;
+        held.map_err(wire)
+    }
+
+    /// Waits until the replica has executed all that the primary has.
+    async fn catch_up(&self, primary: &Server, replica: &Server) -> Result<(), GateError> {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let (of_primary, of_replica) = (info(primary).await?, info(replica).await?);
+            if is_in_sync(&of_primary, &of_replica) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(GateError::OutOfSync {
+                    replica: replica.to_string(),
+                    primary: primary.to_string(),
+                    waited_ms: self.patience.as_millis() as u64,
+                    state: format!("{} / {}", state(&of_primary), state(&of_replica)),
+                });
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+async fn info(server: &Server) -> Result<String, GateError> {
+    Ok(match server.command(&["INFO"]).await? {
+        Reply::Bulk(text) => String::from_utf8_lossy(&text).into_owned(),
+        other => reply_text(&other),
+    })
+}
+
+/// The part of an INFO that tells of replication, on one line.
+fn state(info: &str) -> String {
+    let part = info
+        .split("# ")
+        .find(|part| part.starts_with("Replication"));
+    part.unwrap_or(info).replace("\r\n", " ")
+}
+
+/// The primary is asked first, so a replica that has as much as that has all.
+/// A replica that keeps a log writes it anew after each copy, and until that is
+/// done a restart would find the old one.
+fn is_in_sync(primary: &str, replica: &str) -> bool {
+    let field = |info: &str, name: &str| {
+        let found = info.lines().find_map(|line| line.strip_prefix(name));
+        found.map(|value| value.trim().to_owned())
+    };
+    let written = field(primary, "master_repl_offset:");
+    let online = primary.contains("state=online");
+    let up = field(replica, "master_link_status:").as_deref() == Some("up");
+    let settled = !["in_progress", "scheduled"]
+        .iter()
+        .any(|rewrite| replica.contains(&format!("aof_rewrite_{rewrite}:1")));
+    settled && online && up && written.is_some() && written == field(replica, "slave_repl_offset:")
+}
+
+/// Sends an order of the harness that must not be refused.
+pub(super) async fn expect_ok(server: &Server, command: &[&str]) -> Result<(), GateError> {
+    match server.command(command).await? {
+        Reply::Status(_) => Ok(()),
+        reply => Err(GateError::Refused {
+            server: server.to_string(),
+            command: command.join(" "),
+            reply: reply_text(&reply),
+        }),
+    }
+}
+
+fn wire(error: ProxyError) -> GateError {
+    GateError::Wire(error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_in_sync;
+
+    #[test]
+    fn in_sync_is_up_online_and_at_the_same_offset() {
+        let primary =
+            "role:master\r\nslave0:ip=127.0.0.1,state=online\r\nmaster_repl_offset:42\r\n";
+        let replica = "role:slave\r\nmaster_link_status:up\r\nslave_repl_offset:42\r\n";
+        assert!(is_in_sync(primary, replica));
+        assert!(!is_in_sync(primary, &replica.replace("42", "41")));
+        assert!(!is_in_sync(primary, &replica.replace(":up", ":down")));
+        assert!(!is_in_sync(
+            &primary.replace("online", "wait_bgsave"),
+            replica
+        ));
+        assert!(!is_in_sync(
+            primary,
+            &format!("{replica}aof_rewrite_in_progress:1\r\n")
+        ));
+        assert!(!is_in_sync("", ""));
+    }
+}
