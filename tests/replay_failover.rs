@@ -168,7 +168,12 @@ async fn failovers_go_together_with_other_faults() {
     )
     .await;
     walks_agree("token", "failover@2 node-restart-none*2", 0..25).await;
-    walks_agree("token", "failover@2 node-restart-always", 0..15).await;
+    walks_agree(
+        "token",
+        "failover@2 node-restart-none node-restart-always",
+        0..25,
+    )
+    .await;
     walks_agree("setnx-expire", "failover@2 node-restart-everysec*2", 0..25).await;
 }
 

@@ -42,6 +42,30 @@ impl Server {
         cut().map_err(|source| self.system("cut the append-only file", source))
     }
 
+    /// Removes the append-only file of a killed server, with all of its parts.
+    /// Cutting the part that grows would leave what a replica was copied from.
+    pub fn remove_aof(&self) -> Result<(), ServerError> {
+        if self.pid().is_some() {
+            return Err(ServerError::StillRunning {
+                server: self.to_string(),
+                what: "removing its append-only file",
+            });
+        }
+        let removed = [
+            std::fs::remove_dir_all(self.directory().join("appendonlydir")),
+            std::fs::remove_file(self.directory().join("appendonly.aof")),
+        ];
+        for result in removed {
+            match result {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(self.system("remove the append-only file", source));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Removes what replication left behind. A server that keeps nothing would
     /// read the copy that it made for a replica, or got as one, when it starts.
     pub(super) fn forget_copies(&self) -> Result<(), ServerError> {

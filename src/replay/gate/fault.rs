@@ -1,7 +1,7 @@
 //! Faults of a trace, made real.
 
 use super::Stop;
-use super::rig::LogBytes;
+use super::rig::{Kept, LogBytes};
 use super::run::Run;
 use crate::replay::protocol::ToClient;
 use crate::trace::Fault;
@@ -88,25 +88,19 @@ impl Run<'_> {
     /// A trace may mix policies. A server that keeps a log can act as one that
     /// keeps none or less, for what it keeps is a matter of its files.
     async fn restart(&mut self, node: u8, persistence: &str, loses: bool) -> Result<(), Stop> {
-        if persistence == "none" && self.rig.log_begins_with_data(node) {
-            return Err(Stop::NotReplayable(format!(
-                "node {node} restarts without any of its log, after it was a replica whose log \
-                 begins with what its primary held at its own restart"
-            )));
-        }
         let keep = match (persistence, self.rig.keeps_log()) {
-            ("none", false) => None,
-            ("none", true) => Some(0),
+            ("none", _) => Kept::Nothing,
             (_, false) => {
                 return Err(Stop::NotReplayable(format!(
                     "a node restarts with persistence {persistence}, and the setup says that \
                      nodes keep nothing"
                 )));
             }
-            (_, true) => loses.then(|| {
+            (_, true) if loses => {
                 let synced = self.synced.get(usize::from(node));
-                synced.map_or(0, |synced| synced.node)
-            }),
+                Kept::Bytes(synced.map_or(0, |synced| synced.node))
+            }
+            (_, true) => Kept::All,
         };
         self.rig.restart_server(node, keep).await?;
         // What a server has read back from its log is on the disk.

@@ -29,8 +29,6 @@ pub(super) struct Replica {
     follows: bool,
     /// It gets nothing more.
     lags: bool,
-    /// It may have been copied when its primary held something.
-    copied_anew: bool,
     patience: Duration,
 }
 
@@ -69,7 +67,6 @@ impl Replica {
             link: EmbeddedProxy::start(link, primary.address(), raw, unheard).await?,
             follows: false,
             lags: false,
-            copied_anew: false,
             patience,
         })
     }
@@ -84,11 +81,6 @@ impl Replica {
         if std::mem::take(&mut self.lags) {
             self.hold(false).await?;
         }
-        if std::mem::take(&mut self.copied_anew) && self.follows {
-            // Its log is to begin with nothing.
-            expect_ok(replica, &["REPLICAOF", "NO", "ONE"]).await?;
-            self.follows = false;
-        }
         if !self.follows {
             // What is left of the last link must not meet the next one.
             self.link.cut_all(Cut::Rst).await.map_err(wire)?;
@@ -97,16 +89,6 @@ impl Replica {
             self.follows = true;
         }
         self.catch_up(primary, replica).await
-    }
-
-    /// Its primary has restarted, so it copies all that this holds.
-    pub fn primary_restarted(&mut self) {
-        self.copied_anew = true;
-    }
-
-    /// See [`Replica::primary_restarted`].
-    pub fn was_copied_anew(&self) -> bool {
-        self.copied_anew
     }
 
     /// Waits until the replica has all that it is to have.

@@ -41,6 +41,14 @@ impl Shape {
     }
 }
 
+/// What a restart leaves of a log.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kept {
+    Nothing,
+    Bytes(u64),
+    All,
+}
+
 /// How much is in a node's log and in its replica's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LogBytes {
@@ -321,24 +329,19 @@ impl Rig {
         sync(&self.fleet.servers[at], false).await
     }
 
-    /// SIGKILL to a server, and a new start on the same files; `keep_bytes` of
-    /// its log are left, as after a power failure.
-    pub async fn restart_server(
-        &mut self,
-        node: u8,
-        keep_bytes: Option<u64>,
-    ) -> Result<(), GateError> {
+    /// SIGKILL to a server, and a new start on what is `kept` of its log, as
+    /// after a power failure.
+    pub async fn restart_server(&mut self, node: u8, kept: Kept) -> Result<(), GateError> {
         let at = self.place(node)?;
         let server = &mut self.fleet.servers[at];
         server.kill()?;
-        if let Some(bytes) = keep_bytes {
-            server.truncate_aof_to(bytes)?;
+        match kept {
+            Kept::Nothing => server.remove_aof()?,
+            Kept::Bytes(bytes) => server.truncate_aof_to(bytes)?,
+            Kept::All => {}
         }
         server.restart().await?;
         self.paused[at] = false;
-        if let Ok((link, ..)) = self.pair(node) {
-            link.primary_restarted();
-        }
         self.wires.node_restarted(node).await?;
         Ok(())
     }
@@ -411,12 +414,6 @@ impl Rig {
             bytes.replica = replica.aof_len()?;
         }
         Ok(bytes)
-    }
-
-    /// Would the node's server hold something if its log were lost?
-    pub fn log_begins_with_data(&self, node: u8) -> bool {
-        let link = self.replicas.get(usize::from(node));
-        self.keeps_log() && self.was_replica(node) && link.is_some_and(Replica::was_copied_anew)
     }
 
     /// Every key on every node that answers, with its PTTL in ms.
