@@ -13,7 +13,6 @@
 //! | [`trace`] | counterexamples: the file format that joins both sides |
 //! | [`replay`] | real servers, proxies, client processes, the gate |
 //! | [`history`] | what a free run did, line by line, and the oracles that judge it |
-//! | [`history`] | recorded operations and the oracles that judge them |
 //! | [`scenario`] | scenario files: one story for model, gate and free runs |
 //! | [`torture`] | free runs: working clients under a seeded nemesis |
 //! | [`campaign`] | a matrix of checks and replays, into one report |

@@ -52,7 +52,7 @@ fn a_run_leaves_a_history_that_can_be_judged_again_and_a_schedule_of_its_seed() 
 }
 
 #[test]
-fn a_lock_that_the_scenario_says_nothing_of_is_run_and_not_compared() {
+fn a_short_run_on_three_servers_works_and_a_misspelt_scenario_is_told() {
     let place = Place::new();
     let said = place.run("torture overrun --lock redlock --duration 0.5 --out runs");
     assert_ne!(said.code, Some(INTERNAL), "{said:#?}");
