@@ -37,6 +37,7 @@ const SCENARIOS: &[Builtin] = builtins!(
     "cluster-failover",
     "coupon",
     "lottery",
+    "published-set-up",
 );
 
 /// Names of the built-in scenarios.
