@@ -21,11 +21,13 @@
 //!
 //! Dependencies point down this list's rows only where ARCHITECTURE.md says so.
 
+mod builtin;
 pub mod campaign;
 pub mod check;
 pub mod cli;
 pub mod history;
 pub mod lock;
+mod nearest;
 pub mod redis;
 pub mod replay;
 pub mod report;

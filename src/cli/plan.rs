@@ -8,6 +8,7 @@ use anyhow::{anyhow, bail};
 
 use crate::check::{CheckOptions, ExploreOptions, Sizes};
 use crate::lock::{LockFile, builtin_names};
+use crate::nearest;
 use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property, SizeUnit, Switch};
 use crate::world::guard::Effort;
 
@@ -123,9 +124,9 @@ impl LockArgs {
             if !file.params.contains_key(name) {
                 let known: Vec<&str> = file.params.keys().map(String::as_str).collect();
                 bail!(
-                    "{} declares no parameter `{name}`{}",
+                    "{} declares no parameter `{name}`; {}",
                     file.name,
-                    nearest(name, &known)
+                    nearest::hint(name, &known)
                 );
             }
             let value = value
@@ -168,8 +169,8 @@ pub fn load(name: &str) -> Result<LockFile, Failure> {
     let path = Path::new(name);
     if !path.exists() && !name.ends_with(".lua") {
         let error = anyhow!(
-            "there is no lock file `{name}`, and no built-in lock of that name{}",
-            nearest(name, &known)
+            "there is no lock file `{name}`, and no built-in lock of that name; {}",
+            nearest::hint(name, &known)
         );
         return Err(Failure::usage(error));
     }
@@ -186,8 +187,8 @@ pub fn properties(ids: &[String]) -> Result<Vec<Property>, Failure> {
         .map(|id| {
             Property::parse(id).ok_or_else(|| {
                 Failure::usage(anyhow!(
-                    "there is no property `{id}`{}",
-                    nearest(id, &known)
+                    "there is no property `{id}`; {}",
+                    nearest::hint(id, &known)
                 ))
             })
         })
@@ -211,7 +212,12 @@ pub fn parse_faults(ids: &[String]) -> anyhow::Result<Vec<Fault>> {
 
 fn parse_fault(id: &str) -> anyhow::Result<Fault> {
     let known: Vec<&str> = FAULTS.iter().map(|info| info.id).collect();
-    Fault::parse(id).ok_or_else(|| anyhow!("there is no assumption `{id}`{}", nearest(id, &known)))
+    Fault::parse(id).ok_or_else(|| {
+        anyhow!(
+            "there is no assumption `{id}`; {}",
+            nearest::hint(id, &known)
+        )
+    })
 }
 
 fn numbers(
@@ -236,19 +242,6 @@ fn numbers(
 fn pair<'a>(option: &str, text: &'a str) -> anyhow::Result<(&'a str, &'a str)> {
     text.split_once('=')
         .ok_or_else(|| anyhow!("{option} {text}: write it as NAME=NUMBER"))
-}
-
-/// "; did you mean ..?" or the list of what there is.
-pub fn nearest(name: &str, known: &[&str]) -> String {
-    let best = known
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), *candidate))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match best {
-        Some((score, candidate)) if score > 0.75 => format!("; did you mean `{candidate}`?"),
-        Some(_) => format!("; there are {}", known.join(", ")),
-        None => "; it declares none".into(),
-    }
 }
 
 #[cfg(test)]

@@ -9,13 +9,14 @@ use comfy_table::{Table, presets};
 use crate::campaign::Campaign;
 use crate::campaign::directed::{self, Depth};
 use crate::check::{ExploreOptions, Verdict};
+use crate::nearest;
 use crate::report::model::Report;
 use crate::scenario::{self, Scenario};
 
 use super::real::RealArgs;
 use super::run::{Terminal, diverged, failure, heading, publish};
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure, plan};
+use super::{Ended, Exit, Failure};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -110,8 +111,8 @@ fn read(name: &str) -> Result<String, Failure> {
     let path = Path::new(name);
     if !path.exists() && !name.ends_with(".toml") {
         let error = anyhow!(
-            "there is no scenario file `{name}`, and no built-in scenario of that name{}",
-            plan::nearest(name, &scenario::builtin_names())
+            "there is no scenario file `{name}`, and no built-in scenario of that name; {}",
+            nearest::hint(name, &scenario::builtin_names())
         );
         return Err(Failure::usage(error));
     }

@@ -11,6 +11,7 @@ use serde_json::error::Category;
 
 use super::record::Record;
 use super::{Event, Header, Process, SCHEMA};
+use crate::nearest::nearest;
 
 /// The longest line that is read, in bytes (64 MiB). A final read of a set of a
 /// million elements has about ten.
@@ -289,14 +290,8 @@ const HEADER_FIELDS: [&str; 11] = [
 /// A field that is ignored, and the one that was perhaps meant.
 fn unknown_field(line: u64, place: &str, name: &str, known: &[&str]) -> String {
     let name = name.escape_debug();
-    let near = known
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(known, &name.to_string()), known))
-        .min()
-        .filter(|(distance, _)| *distance <= 2);
-    let hint = near.map_or(String::new(), |(_, known)| {
-        format!(" (is `{known}` meant?)")
-    });
+    let near = nearest(&name.to_string(), known.iter().copied());
+    let hint = near.map_or(String::new(), |known| format!(" (is `{known}` meant?)"));
     format!(
         "line {line}: {place} has a field `{name}` that {SCHEMA} does not know{hint}; it is ignored"
     )

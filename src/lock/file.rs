@@ -17,6 +17,7 @@ use super::message::Places;
 use super::registry::{self, MODELS};
 use super::source::{self, Rewritten};
 use super::vm::Vm;
+use crate::nearest;
 
 /// Names of operations that a file may declare. The driver calls `acquire` and
 /// `release`; the others are listed, so that what a file lacks is *not
@@ -200,12 +201,8 @@ impl Fields<'_> {
             if FIELDS.contains(&name.as_str()) || OPERATIONS.contains(&name.as_str()) {
                 continue;
             }
-            let all = FIELDS.iter().chain(&OPERATIONS);
-            let near = all.max_by_key(|known| (strsim::jaro(known, &name) * 1000.0) as u32);
-            return Err(self.wrong(format!(
-                "`{name}` is not a field of a lock; did you mean `{}`?",
-                near.unwrap_or(&"acquire")
-            )));
+            let hint = nearest::hint(&name, &[&FIELDS[..], &OPERATIONS].concat());
+            return Err(self.wrong(format!("`{name}` is not a field of a lock; {hint}")));
         }
         Ok(())
     }

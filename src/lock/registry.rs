@@ -1,22 +1,9 @@
 //! The locks and scripts that are built in: one list, used by everything.
 
-/// A built-in lock file: its name and its text.
-pub(crate) struct Builtin {
-    pub name: &'static str,
-    pub text: &'static str,
-}
-
-macro_rules! builtins {
-    ($folder:literal: $($name:literal),* $(,)?) => {
-        &[$(Builtin {
-            name: $name,
-            text: include_str!(concat!("../../", $folder, "/", $name, ".lua")),
-        }),*]
-    };
-}
+use crate::builtin::{self, Builtin, builtins};
 
 /// The lock files of `models/`, in the order of the catalogue.
-pub(crate) const MODELS: &[Builtin] = builtins!("models":
+pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "setnx-expire",
     "getset-timestamp",
     "token",
@@ -26,7 +13,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models":
 );
 
 /// The scripts of `lua/`.
-pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua":
+pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua", ".lua":
     "release_if_owner",
     "expire_if_owner",
     "hash_lock",
@@ -35,11 +22,10 @@ pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua":
 
 /// Names of the built-in locks, in the order of the catalogue.
 pub fn builtin_names() -> Vec<&'static str> {
-    MODELS.iter().map(|model| model.name).collect()
+    builtin::names(MODELS)
 }
 
 /// The text of the built-in script `name`.
 pub(crate) fn builtin_script(name: &str) -> Option<&'static str> {
-    let script = SCRIPTS.iter().find(|script| script.name == name)?;
-    Some(script.text)
+    builtin::text(SCRIPTS, name)
 }

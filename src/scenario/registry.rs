@@ -1,21 +1,9 @@
 //! The scenarios that are built in.
 
-struct Builtin {
-    name: &'static str,
-    text: &'static str,
-}
-
-macro_rules! builtins {
-    ($($name:literal),* $(,)?) => {
-        &[$(Builtin {
-            name: $name,
-            text: include_str!(concat!("../../scenarios/", $name, ".toml")),
-        }),*]
-    };
-}
+use crate::builtin::{self, Builtin, builtins};
 
 /// The files of `scenarios/`.
-const SCENARIOS: &[Builtin] = builtins!(
+const SCENARIOS: &[Builtin] = builtins!("scenarios", ".toml":
     "crash-between-commands",
     "gc-pause",
     "overrun",
@@ -42,11 +30,10 @@ const SCENARIOS: &[Builtin] = builtins!(
 
 /// Names of the built-in scenarios.
 pub fn builtin_names() -> Vec<&'static str> {
-    SCENARIOS.iter().map(|scenario| scenario.name).collect()
+    builtin::names(SCENARIOS)
 }
 
 /// The text of a built-in scenario.
 pub fn builtin(name: &str) -> Option<&'static str> {
-    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name)?;
-    Some(scenario.text)
+    builtin::text(SCENARIOS, name)
 }

@@ -1,5 +1,6 @@
 //! Whether a scenario makes sense, and where it does not.
 
+use crate::nearest;
 use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property};
 
 use super::file::{Expectation, Kind, Range, SCHEMA, Scenario};
@@ -36,19 +37,7 @@ pub(super) fn hint(message: &str) -> String {
     let Some(unknown) = names.next().filter(|_| message.starts_with("unknown")) else {
         return String::new();
     };
-    nearest(unknown, &names.collect::<Vec<_>>())
-}
-
-/// "did you mean ..?" with the most similar name, if one is similar.
-fn nearest(name: &str, known: &[&str]) -> String {
-    let best = known
-        .iter()
-        .map(|known| (strsim::jaro_winkler(name, known), *known))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match best {
-        Some((score, best)) if score > 0.7 => format!("did you mean `{best}`?"),
-        _ => format!("there are {}", known.join(", ")),
-    }
+    nearest::hint(unknown, &names.collect::<Vec<_>>())
 }
 
 /// Everything that TOML and serde cannot know.
@@ -132,7 +121,7 @@ fn model(scenario: &Scenario) -> Checked {
     in_range("ttl_ticks", Some(u32::from(model.ttl_ticks)), 1..=20)?;
     for (index, name) in model.assumptions.iter().enumerate() {
         if Fault::parse(name).is_none() {
-            let hint = nearest(name, &FAULTS.map(|info| info.id));
+            let hint = nearest::hint(name, &FAULTS.map(|info| info.id));
             return complain(name, format!("there is no assumption `{name}`; {hint}"));
         }
         if model.assumptions[..index].contains(name) {
@@ -174,7 +163,7 @@ fn expectation(lock: &str, expected: &Expectation) -> Checked {
     let known = PROPERTIES.map(|info| info.id);
     for name in expected.violated.iter().chain(&expected.control) {
         if Property::parse(name).is_none() {
-            let hint = nearest(name, &known);
+            let hint = nearest::hint(name, &known);
             return complain(
                 name,
                 format!("{lock}: there is no property `{name}`; {hint}"),
