@@ -10,8 +10,9 @@ use lockproof::replay::binaries::{self, Binary};
 use lockproof::replay::clock;
 use lockproof::replay::nemesis::{
     Bytes, Clients, FaultSpec, Field, How, NemesisError, NemesisEvent, NoClients, Phase, Plan,
-    ProcessGroups, Schedule, Target,
+    Schedule, Target,
 };
+use lockproof::replay::process;
 use lockproof::replay::proxy::toxiproxy;
 use lockproof::replay::server::Persistence;
 use lockproof::replay::topology::{
@@ -352,74 +353,119 @@ async fn a_clock_fault_moves_the_clock_of_one_server_on_every_server() {
     assert!(error.to_string().contains("with the shim"), "{error}");
 }
 
-/// A child in a process group of its own that only waits.
-fn sleeper() -> std::process::Child {
-    use std::os::unix::process::CommandExt;
-    let mut command = Command::new("sleep");
-    command.arg("600").process_group(0).spawn().unwrap()
+/// Client processes that only wait.
+struct Sleepers {
+    processes: Vec<process::Reaped>,
+    skews: Vec<i64>,
 }
 
-fn state(pid: u32) -> Option<char> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+impl Sleepers {
+    fn start(count: usize) -> Sleepers {
+        Sleepers {
+            processes: (0..count).map(|_| sleeper()).collect(),
+            skews: vec![0; count],
+        }
+    }
+}
+
+fn sleeper() -> process::Reaped {
+    let mut command = Command::new("sleep");
+    command.arg("600");
+    process::Reaped::new(process::spawn(command).unwrap())
+}
+
+impl Clients for Sleepers {
+    fn pause(&mut self, client: u16) -> std::io::Result<()> {
+        self.processes[usize::from(client)].stop()
+    }
+
+    fn resume(&mut self, client: u16) -> std::io::Result<()> {
+        self.processes[usize::from(client)].resume()
+    }
+
+    fn kill(&mut self, client: u16) -> std::io::Result<()> {
+        self.processes[usize::from(client)].kill()
+    }
+
+    fn restart(&mut self, client: u16) -> std::io::Result<()> {
+        self.processes[usize::from(client)] = sleeper();
+        Ok(())
+    }
+
+    fn skew(&mut self, client: u16, ms: i64) -> std::io::Result<()> {
+        let none = || std::io::Error::other("this client has no clock");
+        *self.skews.get_mut(usize::from(client)).ok_or_else(none)? = ms;
+        Ok(())
+    }
+}
+
+fn state(process: &process::Reaped) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid())).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// Starts a fault, looks, and heals it.
+async fn struck(
+    topology: &mut Topology,
+    clients: &mut Sleepers,
+    spec: FaultSpec,
+    look: impl FnOnce(&Sleepers),
+) {
+    let mut fault = spec.build();
+    let mut field = Field {
+        topology: &mut *topology,
+        clients: &mut *clients,
+    };
+    fault.start(&mut field).await.unwrap();
+    look(clients);
+    let mut field = Field { topology, clients };
+    fault.heal(&mut field).await.unwrap();
 }
 
 #[tokio::test]
 async fn client_processes_are_stopped_killed_replaced_and_skewed() {
     let mut topology = start(TopologyKind::Single).await;
-    let mut children = [sleeper(), sleeper()];
-    let pids = [children[0].id(), children[1].id()];
-    let home = tempfile::tempdir().unwrap();
-    let page = clock::ServerClock::create(&home.path().join("clock")).unwrap();
-    let (sender, replaced) = std::sync::mpsc::channel();
-    let respawn = Box::new(move |client| {
-        let child = sleeper();
-        let pid = child.id();
-        sender.send((client, child)).unwrap();
-        Ok(pid)
-    });
-    let mut clients = ProcessGroups::new(&pids, vec![page], Some(respawn));
+    let mut clients = Sleepers::start(2);
     let pause = FaultSpec::ClientPause {
         clients: one("client-0"),
     };
-    with(&mut topology, &mut clients, pause, async |_| {
-        assert_eq!(state(pids[0]), Some('T'));
-        assert_ne!(state(pids[1]), Some('T'));
+    struck(&mut topology, &mut clients, pause, |clients| {
+        assert_eq!(state(&clients.processes[0]), Some('T'));
+        assert_ne!(state(&clients.processes[1]), Some('T'));
     })
     .await;
-    assert_ne!(state(pids[0]), Some('T'));
+    assert_ne!(state(&clients.processes[0]), Some('T'));
+    let (kept, killed) = (clients.processes[0].pid(), clients.processes[1].pid());
     let crash = FaultSpec::ClientCrash {
         clients: one("client-1"),
     };
-    with(&mut topology, &mut clients, crash, async |_| {
-        children[1].wait().unwrap();
+    struck(&mut topology, &mut clients, crash, |clients| {
+        assert_eq!(state(&clients.processes[1]), None);
     })
     .await;
-    let (client, mut child) = replaced.try_recv().unwrap();
-    assert_eq!(client, 1);
-    let skew = |client| FaultSpec::ClientSkew {
-        clients: one(client),
+    assert_eq!(clients.processes[0].pid(), kept);
+    assert_ne!(clients.processes[1].pid(), killed);
+    assert!(state(&clients.processes[1]).is_some());
+    let skew = FaultSpec::ClientSkew {
+        clients: one("client-0"),
         ms: -60_000,
     };
-    with(&mut topology, &mut clients, skew("client-0"), async |_| {}).await;
+    struck(&mut topology, &mut clients, skew, |clients| {
+        assert_eq!(clients.skews, [-60_000, 0]);
+    })
+    .await;
+    assert_eq!(clients.skews, [0, 0]);
+    clients.skews.pop();
+    let skew = FaultSpec::ClientSkew {
+        clients: one("client-1"),
+        ms: -60_000,
+    };
     let mut field = Field {
         topology: &mut topology,
         clients: &mut clients,
     };
-    let error = skew("client-1")
-        .build()
-        .start(&mut field)
-        .await
-        .unwrap_err();
+    let error = skew.build().start(&mut field).await.unwrap_err();
     assert!(error.to_string().contains("clock of client 1"), "{error}");
-    // Whoever is stopped when the clients go, goes on.
-    clients.pause(0).unwrap();
-    drop(clients);
-    support::until(async || state(pids[0]) != Some('T')).await;
-    for child in [&mut children[0], &mut child] {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
 }
 
 #[tokio::test]

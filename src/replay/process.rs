@@ -1,4 +1,4 @@
-//! Starting processes that cannot outlive the harness.
+//! Processes that cannot outlive the harness: started, stopped, listened to.
 //!
 //! Every child asks the kernel for SIGKILL when its parent dies, so a harness
 //! that is itself killed leaves nothing behind: no handler, pid file or sweep
@@ -9,13 +9,20 @@
 //! Rejected: process groups and atexit handlers (SIGKILL runs neither), and a
 //! supervisor process (it can be killed as well).
 
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
+};
+
+/// The end of a child's standard error that is kept, in bytes.
+const TAIL_BYTES: usize = 4096;
 
 struct Job {
     command: Command,
@@ -88,30 +95,13 @@ impl Reaped {
     }
 
     /// Sends a signal. A child that has ended already is not an error.
-    pub fn signal(&self, signal: Signal) -> io::Result<()> {
-        let Some(pid) = rustix::process::Pid::from_raw(self.0.id() as i32) else {
-            return Err(io::Error::other("process id 0"));
-        };
-        match rustix::process::kill_process(pid, signal) {
-            Err(rustix::io::Errno::SRCH) | Ok(()) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+    pub fn signal(&self, which: Signal) -> io::Result<()> {
+        signal(self.pid(), which)
     }
 
-    /// Sends SIGSTOP and waits (at most about a second) until the kernel
-    /// reports the process as stopped: the signal alone only asks.
+    /// Stops it; see [`stop`].
     pub fn stop(&self) -> io::Result<()> {
-        self.signal(Signal::STOP)?;
-        for _ in 0..1_000 {
-            match self.state() {
-                Some('T' | 't' | 'Z' | 'X') | None => return Ok(()),
-                Some(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
-            }
-        }
-        Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the process did not stop within a second of SIGSTOP",
-        ))
+        stop(self.pid())
     }
 
     /// Sends SIGCONT.
@@ -125,19 +115,93 @@ impl Reaped {
         let _ = self.0.kill();
         self.0.wait().map(|_| ())
     }
-
-    /// The state letter of /proc/PID/stat; `None` if there is no such process.
-    fn state(&self) -> Option<char> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).ok()?;
-        // The command name stands in parentheses and may hold anything.
-        stat.rsplit_once(") ")?.1.chars().next()
-    }
 }
 
 impl Drop for Reaped {
     fn drop(&mut self) {
         // Nothing is left to be done about an error here.
         let _ = self.kill();
+    }
+}
+
+/// Sends a signal to the process `pid`. One that has ended already is not an
+/// error; the caller must know that the number is still that process's own.
+pub fn signal(pid: u32, which: Signal) -> io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| io::Error::other("no process has this id"))?;
+    match kill_process(pid, which) {
+        Err(rustix::io::Errno::SRCH) | Ok(()) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Sends SIGSTOP and waits (at most about a second) until the kernel reports the
+/// process as stopped: the signal alone only asks.
+pub fn stop(pid: u32) -> io::Result<()> {
+    signal(pid, Signal::STOP)?;
+    for _ in 0..1_000 {
+        match state(pid) {
+            Some('T' | 't' | 'Z' | 'X') | None => return Ok(()),
+            Some(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::TimedOut,
+        "the process did not stop within a second of SIGSTOP",
+    ))
+}
+
+/// The state letter of /proc/PID/stat; `None` if there is no such process.
+fn state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command name stands in parentheses and may hold anything.
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// The last words of a child on one of its pipes, kept by a thread that reads
+/// whatever comes, so that the child never blocks on a full pipe.
+pub struct Tail {
+    kept: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Tail {
+    /// Reads `pipe` until it ends.
+    pub fn of(pipe: impl Read + Send + 'static) -> Tail {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let reader = {
+            let kept = Arc::clone(&kept);
+            std::thread::spawn(move || keep_tail(pipe, &kept))
+        };
+        Tail { kept, reader }
+    }
+
+    /// What is kept. Call it after the process has ended: it gives the reader a
+    /// moment to drain the pipe, which a stray grandchild may hold open.
+    pub fn text(&self) -> String {
+        for _ in 0..100 {
+            if self.reader.is_finished() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
+fn keep_tail(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut chunk = [0; TAIL_BYTES];
+    loop {
+        let read = match pipe.read(&mut chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => return,
+            Ok(read) => read,
+        };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(&chunk[..read]);
+        let surplus = kept.len().saturating_sub(TAIL_BYTES);
+        kept.drain(..surplus);
     }
 }
 
@@ -165,7 +229,7 @@ mod tests {
         }
         // A child with that signal pending dies before it can stop.
         child.stop().unwrap();
-        assert_eq!(child.state(), Some('T'));
+        assert_eq!(state(child.pid()), Some('T'));
     }
 
     #[test]
@@ -180,11 +244,11 @@ mod tests {
     fn a_stopped_child_is_stopped_on_return_and_can_still_be_killed() {
         let mut child = sleeper();
         child.stop().unwrap();
-        assert_eq!(child.state(), Some('T'));
+        assert_eq!(state(child.pid()), Some('T'));
         child.resume().unwrap();
         child.stop().unwrap();
         child.kill().unwrap();
-        assert_eq!(child.state(), None);
+        assert_eq!(state(child.pid()), None);
     }
 
     #[test]

@@ -21,10 +21,10 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
 use super::clock::{ServerClock, layout};
+use super::process::{Reaped, spawn};
 use super::server_admin::ask;
 pub use super::server_options::{OwnClock, Persistence, ServerError, ServerOptions};
 use super::server_port::PortLease;
-use super::server_process::{Reaped, spawn};
 use crate::redis::Reply;
 
 /// One running server process (or one that was killed and may come back).

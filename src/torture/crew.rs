@@ -9,21 +9,19 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::json;
 
 use super::actor::{Orders, Skew};
 use super::recorder::Recorder;
 use crate::history::{Event, Kind, Process};
 use crate::replay::nemesis::Clients;
-use crate::replay::server_process::spawn;
+use crate::replay::process::{Tail, signal, spawn, stop};
 
-/// The end of an actor's standard error that is kept.
-const STDERR_KEPT: usize = 4096;
 /// How long an adapter may take to come up.
 const READY_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -41,17 +39,11 @@ struct Member {
     orders: Orders,
     child: Child,
     stdin: Option<ChildStdin>,
-    told: Arc<Told>,
-    readers: Vec<JoinHandle<()>>,
+    /// The adapter's process id, once the actor has told it.
+    adapter: Arc<OnceLock<u32>>,
+    events: Option<JoinHandle<()>>,
+    stderr: Option<Tail>,
     stopped: bool,
-}
-
-/// What an actor has told apart from its events.
-#[derive(Default)]
-struct Told {
-    /// The adapter's process id.
-    adapter: Mutex<Option<u32>>,
-    stderr: Mutex<Vec<u8>>,
 }
 
 impl Crew {
@@ -88,28 +80,22 @@ impl Crew {
         let mut child = spawn(command)?;
         let mut line = serde_json::to_vec(&orders)?;
         line.push(b'\n');
-        let told = Arc::new(Told::default());
-        let mut readers = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            let (told, recorder) = (Arc::clone(&told), self.recorder.clone());
-            readers.push(std::thread::spawn(move || {
-                read_events(stdout, &told, &recorder)
-            }));
-        }
-        if let Some(stderr) = child.stderr.take() {
-            let told = Arc::clone(&told);
-            readers.push(std::thread::spawn(move || keep_tail(stderr, &told.stderr)));
-        }
+        let adapter = Arc::new(OnceLock::new());
+        let events = child.stdout.take().map(|stdout| {
+            let (adapter, recorder) = (Arc::clone(&adapter), self.recorder.clone());
+            std::thread::spawn(move || read_events(stdout, &adapter, &recorder))
+        });
         let mut stdin = child.stdin.take();
         if let Some(stdin) = &mut stdin {
             stdin.write_all(&line)?;
         }
         Ok(Member {
+            stderr: child.stderr.take().map(Tail::of),
             orders,
             child,
             stdin,
-            told,
-            readers,
+            adapter,
+            events,
             stopped: false,
         })
     }
@@ -127,10 +113,7 @@ impl Crew {
                 }
                 std::thread::sleep(Duration::from_millis(2));
             }
-            for reader in member.readers.drain(..) {
-                // A reader ends with its pipe; its panic has nothing to add.
-                let _ = reader.join();
-            }
+            member.hear_out();
         }
         killed
     }
@@ -143,7 +126,7 @@ impl Crew {
             {
                 return None;
             }
-            Some((member.orders.process, member.told.stderr()))
+            Some((member.orders.process, member.last_words()))
         };
         self.members.iter_mut().filter_map(failed).collect()
     }
@@ -158,9 +141,9 @@ impl Crew {
 impl Member {
     fn await_ready(&mut self) -> io::Result<()> {
         let deadline = Instant::now() + READY_PATIENCE;
-        while self.told.adapter().is_none() {
+        while self.adapter.get().is_none() {
             if let Some(status) = self.child.try_wait()? {
-                let said = self.told.stderr();
+                let said = self.last_words();
                 let text = format!(
                     "client {} ended at once ({status}): {said}",
                     self.orders.process
@@ -178,7 +161,7 @@ impl Member {
 
     /// The actor's process id and the adapter's.
     fn pids(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
-        [Some(self.child.id()), self.told.adapter()]
+        [Some(self.child.id()), self.adapter.get().copied()]
             .into_iter()
             .flatten()
     }
@@ -192,6 +175,19 @@ impl Member {
         }
         let _ = self.child.wait();
     }
+
+    /// Waits until everything that it said is in the history.
+    fn hear_out(&mut self) {
+        if let Some(events) = self.events.take() {
+            // The reader ends with its pipe; its panic has nothing to add.
+            let _ = events.join();
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let said = self.stderr.as_ref().map_or(String::new(), Tail::text);
+        said.trim().to_owned()
+    }
 }
 
 impl Drop for Member {
@@ -202,22 +198,11 @@ impl Drop for Member {
     }
 }
 
-impl Told {
-    fn adapter(&self) -> Option<u32> {
-        *self.adapter.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn stderr(&self) -> String {
-        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).trim().to_owned()
-    }
-}
-
 impl Clients for Crew {
     fn pause(&mut self, client: u16) -> io::Result<()> {
         let member = self.named(client)?;
         member.stopped = true;
-        member.pids().try_for_each(|pid| signal(pid, Signal::STOP))
+        member.pids().try_for_each(stop)
     }
 
     fn resume(&mut self, client: u16) -> io::Result<()> {
@@ -233,9 +218,7 @@ impl Clients for Crew {
         let member = self.named(client)?;
         member.kill();
         // Whatever it still had to say is in the history before its death is.
-        for reader in member.readers.drain(..) {
-            let _ = reader.join();
-        }
+        member.hear_out();
         let process = member.orders.process;
         let value = json!({ "client": process });
         self.recorder
@@ -266,16 +249,7 @@ impl Clients for Crew {
     }
 }
 
-fn signal(pid: u32, signal: Signal) -> io::Result<()> {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let pid = pid.ok_or_else(|| io::Error::other("no process has this id"))?;
-    match kill_process(pid, signal) {
-        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn read_events(stdout: impl Read, told: &Told, recorder: &Recorder) {
+fn read_events(stdout: impl Read, adapter: &OnceLock<u32>, recorder: &Recorder) {
     for line in BufReader::new(stdout).split(b'\n') {
         let Ok(line) = line else { return };
         // A line that a kill cut in two is no event.
@@ -284,25 +258,12 @@ fn read_events(stdout: impl Read, told: &Told, recorder: &Recorder) {
         };
         if event.f == "ready" {
             let pid = event.value.get("pid").and_then(serde_json::Value::as_u64);
-            *told.adapter.lock().unwrap_or_else(PoisonError::into_inner) =
-                pid.map(|pid| pid as u32);
+            if let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) {
+                // An actor tells it once; a second word of it changes nothing.
+                let _ = adapter.set(pid);
+            }
         } else {
             recorder.record(event);
         }
-    }
-}
-
-fn keep_tail(mut stderr: impl Read, kept: &Mutex<Vec<u8>>) {
-    let mut chunk = [0; 1024];
-    loop {
-        let read = match stderr.read(&mut chunk) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Ok(0) | Err(_) => return,
-            Ok(read) => read,
-        };
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend_from_slice(&chunk[..read]);
-        let surplus = kept.len().saturating_sub(STDERR_KEPT);
-        kept.drain(..surplus);
     }
 }

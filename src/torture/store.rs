@@ -7,18 +7,11 @@
 use std::io;
 use std::net::SocketAddr;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-
 use crate::redis::Reply;
-use crate::replay::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
+use crate::replay::server_admin::Admin;
 
 /// A connection to the store.
-pub struct Store {
-    stream: TcpStream,
-    bytes: Vec<u8>,
-    scanner: Scanner,
-}
+pub struct Store(Admin);
 
 /// Why the store did not answer. No fault ever touches it, so this is an error of
 /// the harness.
@@ -38,28 +31,7 @@ impl Store {
     /// # Errors
     /// If nothing listens there.
     pub async fn connect(address: SocketAddr) -> Result<Store, StoreError> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Store {
-            stream,
-            bytes: Vec::new(),
-            scanner: Scanner::new(FRAME_BYTES_MAX),
-        })
-    }
-
-    async fn command(&mut self, argv: &[&str]) -> Result<Reply, StoreError> {
-        self.stream.write_all(&encode_request(argv)).await?;
-        let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-        loop {
-            if let Some(end) = self.scanner.scan(&self.bytes).map_err(invalid)? {
-                let reply = parse_reply(&self.bytes[..end]).map_err(invalid)?;
-                self.bytes.drain(..end);
-                return Ok(reply);
-            }
-            if self.stream.read_buf(&mut self.bytes).await? == 0 {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-            }
-        }
+        Ok(Store(Admin::connect(address).await?))
     }
 
     /// A number that is kept under `key`; 0 if nothing is.
@@ -74,7 +46,7 @@ impl Store {
 
     /// What is kept under `key`.
     pub async fn text(&mut self, key: &str) -> Result<Option<String>, StoreError> {
-        match self.command(&["GET", key]).await? {
+        match self.0.command(&["GET", key]).await? {
             Reply::Nil => Ok(None),
             Reply::Bulk(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
             other => Err(StoreError::Reply(
@@ -86,7 +58,7 @@ impl Store {
 
     /// Keeps `value` under `key`, whatever was there.
     pub async fn set(&mut self, key: &str, value: &str) -> Result<(), StoreError> {
-        match self.command(&["SET", key, value]).await? {
+        match self.0.command(&["SET", key, value]).await? {
             Reply::Status(_) => Ok(()),
             other => Err(StoreError::Reply(
                 format!("{other:?}"),

@@ -26,8 +26,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 pub use error::{ClientError, ClientFault};
 use pipes::{Line, Pipes};
 
+use super::process::spawn;
 use super::protocol::{FromClient, Hello, PROTOCOL, ToClient};
-use super::server_process::spawn;
 
 /// How to start a client process.
 #[derive(Clone, Debug)]

@@ -3,20 +3,18 @@
 //! The reader parses as it reads, so that an error knows its line. The first
 //! fault ends it: what follows a broken line cannot be trusted.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::error::{ClientFault, shorten};
+use crate::replay::process::Tail;
 use crate::replay::protocol::{FromClient, LINE_BYTES_MAX, PROTOCOL};
 
-const STDERR_BYTES_KEPT: usize = 4096;
 const WRITES_QUEUED_MAX: usize = 1024;
 
 /// A message and the line of stdout on which it stood, from 1.
@@ -30,8 +28,7 @@ pub(super) struct Pipes {
     lines: mpsc::Receiver<Result<Line, ClientFault>>,
     seen: Arc<AtomicU64>,
     writes: SyncSender<Vec<u8>>,
-    stderr: Arc<Mutex<Vec<u8>>>,
-    stderr_reader: Option<JoinHandle<()>>,
+    stderr: Option<Tail>,
 }
 
 impl Pipes {
@@ -47,17 +44,11 @@ impl Pipes {
         if let Some(stdin) = child.stdin.take() {
             std::thread::spawn(move || write_all(stdin, queue.into_iter()));
         }
-        let stderr = Arc::new(Mutex::new(Vec::new()));
-        let stderr_reader = child.stderr.take().map(|pipe| {
-            let kept = Arc::clone(&stderr);
-            std::thread::spawn(move || keep_tail(pipe, &kept))
-        });
         Self {
             lines,
             seen,
             writes,
-            stderr,
-            stderr_reader,
+            stderr: child.stderr.take().map(Tail::of),
         }
     }
 
@@ -86,19 +77,9 @@ impl Pipes {
         }
     }
 
-    /// The end of stderr. Call it after the process was killed: it gives the
-    /// reader a moment to drain the pipe, which a stray grandchild may hold open.
+    /// The end of stderr. Call it after the process was killed.
     pub fn stderr_tail(&self) -> String {
-        if let Some(reader) = &self.stderr_reader {
-            for _ in 0..100 {
-                if reader.is_finished() {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(2));
-            }
-        }
-        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).into_owned()
+        self.stderr.as_ref().map_or(String::new(), Tail::text)
     }
 }
 
@@ -194,20 +175,5 @@ fn write_all(mut stdin: ChildStdin, queue: impl Iterator<Item = Vec<u8>>) {
         if stdin.write_all(&bytes).is_err() {
             return;
         }
-    }
-}
-
-fn keep_tail(mut pipe: ChildStderr, kept: &Mutex<Vec<u8>>) {
-    let mut chunk = [0; 4096];
-    loop {
-        let read = match pipe.read(&mut chunk) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Ok(0) | Err(_) => return,
-            Ok(read) => read,
-        };
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend_from_slice(&chunk[..read]);
-        let surplus = kept.len().saturating_sub(STDERR_BYTES_KEPT);
-        kept.drain(..surplus);
     }
 }

@@ -37,7 +37,7 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-pub use clients::{Clients, NoClients, ProcessGroups};
+pub use clients::{Clients, NoClients};
 pub use error::NemesisError;
 pub use failover::{Failover, How};
 pub use flows::{Flow, flows};

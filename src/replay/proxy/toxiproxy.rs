@@ -25,8 +25,8 @@ use tempfile::NamedTempFile;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
+use super::super::process::{Reaped, spawn};
 use super::super::server_port::PortLease;
-use super::super::server_process::{Reaped, spawn};
 pub use super::toxiproxy_api::{Api, ApiError, Toxic};
 use super::{Applied, Cut, Direction, Link, LinkAction};
 

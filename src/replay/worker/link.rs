@@ -15,12 +15,13 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::redis::Reply;
-use crate::replay::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
+use crate::replay::proxy::frame::encode_request;
+use crate::replay::replies::Replies;
 
 /// What came on one of the connections.
 #[derive(Debug)]
@@ -134,8 +135,7 @@ struct Task {
     address: String,
     arrivals: mpsc::UnboundedSender<Arrival>,
     stream: Option<TcpStream>,
-    bytes: Vec<u8>,
-    scanner: Scanner,
+    replies: Replies,
     /// The request whose reply comes next.
     awaited: Option<u64>,
 }
@@ -146,8 +146,7 @@ impl Task {
             address,
             arrivals,
             stream: None,
-            bytes: Vec::new(),
-            scanner: Scanner::new(FRAME_BYTES_MAX),
+            replies: Replies::new(),
             awaited: None,
         }
     }
@@ -156,7 +155,7 @@ impl Task {
         loop {
             tokio::select! {
                 biased;
-                read = read_frame(self.stream.as_mut(), &mut self.bytes, &mut self.scanner) => {
+                read = next(self.stream.as_mut(), &mut self.replies) => {
                     match read {
                         Ok(reply) => self.take(reply),
                         Err(error) => self.broken(&error.to_string()),
@@ -215,8 +214,7 @@ impl Task {
     }
 
     async fn connect(&mut self) -> io::Result<TcpStream> {
-        self.bytes.clear();
-        self.scanner = Scanner::new(FRAME_BYTES_MAX);
+        self.replies = Replies::new();
         let stream = TcpStream::connect(&self.address).await?;
         stream.set_nodelay(true)?;
         Ok(stream)
@@ -232,30 +230,11 @@ impl Task {
     }
 }
 
-/// The next reply. Cancelling it loses nothing: bytes stay in `bytes`.
-async fn read_frame(
-    stream: Option<&mut TcpStream>,
-    bytes: &mut Vec<u8>,
-    scanner: &mut Scanner,
-) -> io::Result<Reply> {
-    let Some(stream) = stream else {
-        return std::future::pending().await;
-    };
-    let rubbish = |e| io::Error::new(io::ErrorKind::InvalidData, e);
-    loop {
-        if !bytes.is_empty()
-            && let Some(length) = scanner.scan(bytes).map_err(rubbish)?
-        {
-            let reply = parse_reply(&bytes[..length]).map_err(rubbish);
-            bytes.drain(..length);
-            return reply;
-        }
-        if stream.read_buf(bytes).await? == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the connection was closed",
-            ));
-        }
+/// The next reply; never, without a connection.
+async fn next(stream: Option<&mut TcpStream>, replies: &mut Replies) -> io::Result<Reply> {
+    match stream {
+        Some(stream) => replies.next(stream).await,
+        None => std::future::pending().await,
     }
 }
 
