@@ -165,6 +165,7 @@ fn a_full_disk_is_told_and_leaves_no_half_of_a_trace() {
 
 fn empty_report() -> Report {
     Report {
+        partition: None,
         schema: SCHEMA.into(),
         tool_version: "0.1.0".into(),
         environment: Environment {

@@ -17,6 +17,7 @@ use crate::check::{
 };
 use crate::lock::LockFile;
 use crate::replay::gate::GateOptions;
+use crate::report;
 use crate::report::model::{
     self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
 };
@@ -58,6 +59,8 @@ pub struct Campaign<'s> {
     crew: Crew,
     explore: ExploreOptions,
     report: Report,
+    /// Worlds that were come to so far, those of other parts as well.
+    worlds: usize,
     /// Results by setup and steps.
     replayed: BTreeMap<String, (Replays, Option<Replay>)>,
 }
@@ -78,6 +81,7 @@ impl<'s> Campaign<'s> {
             stage,
             explore,
             report,
+            worlds: 0,
             replayed: BTreeMap::new(),
         }
     }
@@ -106,6 +110,10 @@ impl<'s> Campaign<'s> {
 
     fn lock(&mut self, group: &Group, name: &str) -> Result<(), CampaignError> {
         let file = self.stage.load(name)?;
+        let sets = self.own_sets(group)?;
+        if sets.is_empty() {
+            return Ok(());
+        }
         if self.report.lock(&file.name).is_none() {
             self.report.locks.push(lock_text(&file));
         }
@@ -129,10 +137,24 @@ impl<'s> Campaign<'s> {
             },
         };
         let mut checker = Checker::new(&file, options)?;
-        for set in group.sets()? {
+        for set in sets {
             self.set(&mut checker, &file, &sizes, &set)?;
         }
         Ok(())
+    }
+
+    /// The assumption sets that are this part's to check.
+    fn own_sets(&mut self, group: &Group) -> Result<Vec<Vec<Switch>>, CampaignError> {
+        let first = self.worlds;
+        let sets = group.sets()?;
+        self.worlds += sets.len();
+        let part = self.report.partition;
+        let own = |place: &usize| part.is_none_or(|part| part.takes(first + place));
+        let sets = sets.into_iter().enumerate();
+        Ok(sets
+            .filter(|(place, _)| own(place))
+            .map(|(_, set)| set)
+            .collect())
     }
 
     /// One assumption set of one lock: a column of cells.
@@ -236,8 +258,7 @@ impl<'s> Campaign<'s> {
             None => self.replay_often(trace, file)?,
         };
         self.replayed.insert(key, (count, last.clone()));
-        let number = self.report.counterexamples.len() + 1;
-        let id = format!("{}-{number:03}", file.name);
+        let id = report::counterexample_id(&file.name, self.report.counterexamples.len());
         self.keep(id.clone(), trace.clone(), last);
         Ok((count, id))
     }

@@ -4,6 +4,7 @@
 //! never leave this module. Exit codes are those of [`Exit`].
 
 mod check;
+mod ci;
 mod completions;
 mod doctor;
 mod explore;
@@ -111,7 +112,7 @@ enum Command {
     Scenario(scenario::Args),
     /// Let clients work under a seeded nemesis on real servers, and judge what they did
     Torture(torture::Args),
-    /// Render a report.json again
+    /// Render a report.json again, or merge the parts of a divided run
     Report(report::Args),
     /// Judge the history of a run, or export it for Jepsen's tools
     History(history::Args),

@@ -8,17 +8,17 @@ use crate::campaign::config::{self, Config};
 use crate::campaign::{Campaign, CampaignError, Stage};
 use crate::check::{ExploreOptions, Observer, Progress};
 use crate::lock::LockFile;
-use crate::report::baseline::Baseline;
-use crate::report::model::{Environment, Replay, Report, SCHEMA, Server};
+use crate::report::baseline::{Baseline, Difference};
+use crate::report::model::{Environment, Partition, Replay, Report, SCHEMA, Server};
 use crate::report::{self, terminal};
 use crate::trace::{self, Assumption};
 
 use super::real::RealArgs;
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure, plan};
+use super::{Ended, Exit, Failure, ci, plan};
 
 /// The baseline that CI compares with.
-const BASELINE: &str = "reports/baseline.toml";
+pub(super) const BASELINE: &str = "reports/baseline.toml";
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -36,6 +36,10 @@ pub struct Args {
     /// Write the verdicts as a new baseline
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = BASELINE, conflicts_with = "baseline")]
     write_baseline: Option<PathBuf>,
+    /// Only one part of the worlds: `2/4` is the second of four jobs; join them with
+    /// `lockproof report merge`
+    #[arg(long, value_name = "K/N", conflicts_with = "write_baseline")]
+    partition: Option<Partition>,
     #[command(flatten)]
     real: RealArgs,
 }
@@ -48,12 +52,12 @@ pub fn run(args: Args) -> Ended {
         None => config::DEFAULT.to_owned(),
     };
     let config = Config::parse(&text).map_err(Failure::usage)?;
-    let baseline = match &args.baseline {
-        Some(path) => Some(Baseline::parse(&read(path)?).map_err(Failure::usage)?),
-        None => None,
-    };
+    let baseline = read_baseline(args.baseline.as_deref())?;
     let real = args.real.find()?;
-    let heading = heading(command(&args), &config, &text, &real);
+    let heading = Report {
+        partition: args.partition,
+        ..heading(command(&args), &config, &text, &real)
+    };
     let stage = Terminal {
         screen: Screen::new(false),
         out: args.out.clone(),
@@ -69,15 +73,28 @@ pub fn run(args: Args) -> Ended {
         baseline.apply(&mut report);
     }
     publish(&args.out, &report)?;
-    conclude(&args, &report, baseline.as_ref())
+    conclude(
+        &args.out,
+        &report,
+        baseline.as_ref(),
+        args.write_baseline.as_deref(),
+    )
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+pub(super) fn read_baseline(path: Option<&Path>) -> Result<Option<Baseline>, Failure> {
+    match path {
+        Some(path) => Ok(Some(Baseline::parse(&read(path)?).map_err(Failure::usage)?)),
+        None => Ok(None),
+    }
+}
+
+pub(super) fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path)
         .with_context(|| format!("failed to read {}", path.display()))
         .map_err(Failure::usage)
 }
 
+/// The whole run, also for a part of it.
 fn command(args: &Args) -> String {
     match &args.file {
         Some(path) => format!("lockproof run {}", path.display()),
@@ -105,12 +122,18 @@ pub(super) fn heading(
         seed: config.seed,
         command,
         config: text.to_owned(),
+        partition: None,
         properties: Default::default(),
         assumptions: Default::default(),
         locks: Vec::new(),
         cells: Vec::new(),
         counterexamples: Vec::new(),
     }
+}
+
+/// The file of a counterexample in the report's folder.
+pub(super) fn trace_path(out: &Path, id: &str) -> PathBuf {
+    out.join("traces").join(format!("{id}.json"))
 }
 
 /// The report and every counterexample, each a file of its own.
@@ -120,22 +143,33 @@ pub(super) fn publish(out: &Path, report: &Report) -> Result<(), Failure> {
         .with_context(|| format!("failed to create {}", folder.display()))
         .map_err(Failure::internal)?;
     for counterexample in &report.counterexamples {
-        let path = folder.join(format!("{}.json", counterexample.id));
+        let path = trace_path(out, &counterexample.id);
         trace::write(&path, &counterexample.trace).map_err(Failure::internal)?;
     }
     report::write_all(out, report).map_err(Failure::internal)?;
     Ok(())
 }
 
-fn conclude(args: &Args, report: &Report, baseline: Option<&Baseline>) -> Ended {
+/// Shows a written report, compares it and gives the exit code.
+pub(super) fn conclude(
+    out: &Path,
+    report: &Report,
+    baseline: Option<&Baseline>,
+    write_baseline: Option<&Path>,
+) -> Ended {
     screen::print(terminal::matrix_within(report, screen::width()))?;
-    let page = args.out.join("report.html");
-    screen::print(format_args!("The report: {}", page.display()))?;
-    if let Some(path) = &args.write_baseline {
+    screen::print(format_args!(
+        "The report: {}",
+        out.join("report.html").display()
+    ))?;
+    if let Some(path) = write_baseline {
         std::fs::write(path, Baseline::of(report).render())
             .with_context(|| format!("failed to write {}", path.display()))
             .map_err(Failure::internal)?;
         screen::print(format_args!("The baseline: {}", path.display()))?;
+    }
+    if baseline.is_some() {
+        ci::tell(report)?;
     }
     if report.cells.is_empty() {
         return Ok(Exit::Nothing);
@@ -144,9 +178,7 @@ fn conclude(args: &Args, report: &Report, baseline: Option<&Baseline>) -> Ended 
         screen::note("the real side contradicts the model: see the report");
         return Ok(Exit::Violation);
     }
-    let differences = baseline
-        .map(|baseline| baseline.compare(report))
-        .unwrap_or_default();
+    let differences = differences(report, baseline);
     for difference in &differences {
         screen::note(format_args!("not as in the baseline: {difference}"));
     }
@@ -155,6 +187,17 @@ fn conclude(args: &Args, report: &Report, baseline: Option<&Baseline>) -> Ended 
     } else {
         Exit::Violation
     })
+}
+
+/// What a part does not have, another part has; the merged report is held to all.
+fn differences(report: &Report, baseline: Option<&Baseline>) -> Vec<Difference> {
+    let mut differences = baseline
+        .map(|baseline| baseline.compare(report))
+        .unwrap_or_default();
+    if report.partition.is_some() {
+        differences.retain(|one| !matches!(one, Difference::Missing { .. }));
+    }
+    differences
 }
 
 /// Some walk or replay went another way than the model says.
@@ -201,10 +244,6 @@ impl Stage for Terminal {
     }
 
     fn trace_path(&self, id: &str) -> String {
-        self.out
-            .join("traces")
-            .join(format!("{id}.json"))
-            .display()
-            .to_string()
+        trace_path(&self.out, id).display().to_string()
     }
 }

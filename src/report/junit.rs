@@ -64,7 +64,8 @@ fn case(report: &Report, cell: &Cell) -> TestCase {
     case
 }
 
-fn problem(cell: &Cell) -> Option<(NonSuccessKind, String)> {
+/// What turns a run red about this cell; `None` if nothing does.
+pub(super) fn problem(cell: &Cell) -> Option<(NonSuccessKind, String)> {
     if !cell.is_bad() {
         return None;
     }

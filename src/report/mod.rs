@@ -5,21 +5,25 @@
 //! one file here and one line in [`render`]; it is a pure function of the model.
 //! The only file access is [`write_all`].
 
+mod annotations;
 pub mod baseline;
 pub mod diagram;
 mod html;
 mod junit;
 mod markdown;
 mod matrix;
+mod merge;
 pub mod model;
 pub mod terminal;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+pub use annotations::{Annotation, annotations};
 pub use html::html;
 pub use junit::junit;
 pub use markdown::markdown;
+pub use merge::{MergeError, merge};
 pub use model::Report;
 
 /// Why a report cannot be read, rendered or written.
@@ -69,6 +73,11 @@ pub fn render(report: &Report) -> Result<Vec<(&'static str, String)>, ReportErro
         ("junit.xml", junit(report)?),
         ("report.html", html(report)?),
     ])
+}
+
+/// The name of a lock's counterexample when there are `before` others already.
+pub fn counterexample_id(lock: &str, before: usize) -> String {
+    format!("{lock}-{:03}", before + 1)
 }
 
 /// The report as JSON.

@@ -36,6 +36,9 @@ pub struct Report {
     pub command: String,
     /// The configuration's text, as read.
     pub config: String,
+    /// Which part of a divided run this is; `None` for a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Partition>,
     /// Property id to its meaning in a sentence.
     pub properties: BTreeMap<String, String>,
     /// Assumption name to its meaning in a sentence.
@@ -58,6 +61,47 @@ pub struct Environment {
     pub servers: Vec<Server>,
     /// `embedded` or `toxiproxy VERSION`; `None` if nothing was replayed.
     pub proxy: Option<String>,
+}
+
+/// A part of a run that is divided over several jobs: of the worlds, in the order
+/// in which a whole run would take them, every `of`-th.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Partition {
+    /// Which part, from 1.
+    pub index: u32,
+    /// Number of parts.
+    pub of: u32,
+}
+
+impl Partition {
+    /// Whether the world at `place`, counted from 0, belongs to this part.
+    pub fn takes(self, place: usize) -> bool {
+        place % self.of.max(1) as usize + 1 == self.index as usize
+    }
+}
+
+impl std::fmt::Display for Partition {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+impl std::str::FromStr for Partition {
+    type Err = String;
+
+    /// Reads `k/n`, with k from 1 to n and n up to 1000.
+    fn from_str(text: &str) -> Result<Partition, String> {
+        let wrong =
+            || format!("`{text}` is no partition; write k/n, with k from 1 to n, such as 2/4");
+        let (index, of) = text.split_once('/').ok_or_else(wrong)?;
+        let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+        let (index, of) = (number(index)?, number(of)?);
+        if !(1..=1000).contains(&of) || !(1..=of).contains(&index) {
+            return Err(wrong());
+        }
+        Ok(Partition { index, of })
+    }
 }
 
 /// A server program.

@@ -244,6 +244,7 @@ fn environment() -> Environment {
 /// of which diverged. The figures are made up, and the version says so.
 pub fn report() -> Report {
     let mut report = Report {
+        partition: None,
         schema: SCHEMA.into(),
         tool_version: "0.1.0 (example data, not a run)".into(),
         environment: environment(),

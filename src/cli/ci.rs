@@ -1,0 +1,37 @@
+//! What a CI system wants beside the report's files.
+//!
+//! On GitHub Actions (it sets `GITHUB_ACTIONS`) every cell that turns the run red
+//! becomes an annotation, and the Markdown report the job's summary. Other systems
+//! read junit.xml.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use anyhow::Context;
+
+use crate::report::{Report, annotations, markdown};
+
+use super::{Failure, screen};
+
+/// GitHub shows ten errors of a step; the others stand in the summary.
+const ANNOTATIONS_MAX: usize = 10;
+
+/// Tells the CI system that this runs under, if there is one.
+pub fn tell(report: &Report) -> Result<(), Failure> {
+    if std::env::var_os("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
+        return Ok(());
+    }
+    for annotation in annotations(report).iter().take(ANNOTATIONS_MAX) {
+        screen::print(annotation.github())?;
+    }
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY") else {
+        return Ok(());
+    };
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(markdown(report).as_bytes()))
+        .with_context(|| format!("failed to write the job summary {}", path.display()))
+        .map_err(Failure::internal)
+}
