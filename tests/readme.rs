@@ -1,4 +1,5 @@
-//! The README shows real output: what stands there is what the program prints.
+//! Documents show what is real: output that the program prints, commands that it
+//! takes.
 
 use std::path::Path;
 use std::process::Command;
@@ -36,4 +37,78 @@ fn the_readme_shows_what_the_program_prints() {
         lines(&real),
         "run `{arguments}` and put its output into README.md"
     );
+}
+
+fn document(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// Every `lockproof ...` command in a document's blocks of code, without its comment.
+fn commands(text: &str) -> Vec<String> {
+    let command = |line: &str| {
+        let line = line
+            .trim()
+            .trim_start_matches("- ")
+            .trim_start_matches("run: ");
+        let command = line.strip_prefix("lockproof ")?;
+        let command = command.split(" #").next()?;
+        // What a CI system puts in.
+        let command = command.replace("${{ matrix.part }}", "1");
+        let command = command
+            .replace("$CI_NODE_INDEX", "1")
+            .replace("$CI_NODE_TOTAL", "3");
+        Some(command.trim().to_owned())
+    };
+    let blocks = text.split("```").skip(1).step_by(2);
+    blocks.flat_map(str::lines).filter_map(command).collect()
+}
+
+#[test]
+fn every_command_in_the_documents_is_one() {
+    let mut count = 0;
+    for path in [
+        "README.md",
+        "docs/ci.md",
+        "docs/compose.md",
+        "docs/scenarios.md",
+        "docs/history.md",
+        "docs/lock-files.md",
+    ] {
+        for command in commands(&document(path)) {
+            // Whatever comes before --help is parsed first.
+            let mut words: Vec<&str> = command.split_whitespace().collect();
+            words.push("--help");
+            let output = Command::new(env!("CARGO_BIN_EXE_lockproof"))
+                .args(&words)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "{path}: lockproof {command}: {said}"
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 20, "only {count} commands found");
+    let output = Command::new(env!("CARGO_BIN_EXE_lockproof"))
+        .args(["run", "--partition", "1/3", "--bassline", "x", "--help"])
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "a misspelt option is found");
+}
+
+#[test]
+fn the_ci_examples_are_yaml_with_the_steps_that_matter() {
+    let text = document("docs/ci.md");
+    for name in ["github", "gitlab"] {
+        let mark = format!("<!-- yaml: {name} -->\n```yaml\n");
+        let (_, after) = text.split_once(&mark).expect("an example");
+        let (yaml, _) = after.split_once("```").unwrap();
+        let parsed: serde_json::Value = serde_norway::from_str(yaml).unwrap();
+        assert!(parsed.as_object().unwrap().len() > 2, "{name}");
+        for step in ["--partition", "report merge", "--baseline"] {
+            assert!(yaml.contains(step), "{name}: {step}");
+        }
+    }
 }

@@ -128,7 +128,7 @@ async fn a_real_toxiproxy_stands_in_every_link_if_asked_for() {
         nobody_bypasses(&topology).await;
         clients_reach_it(&topology).await;
         // A proxy that vanishes is told, and not taken for a fault.
-        let pid = topology.toxiproxy().unwrap().pid();
+        let pid = topology.toxiproxy().unwrap().pid().unwrap();
         topology.check_alive().unwrap();
         let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

@@ -3,6 +3,7 @@
 //! Raw arguments become a validated plan before anything runs; clap's types
 //! never leave this module. Exit codes are those of [`Exit`].
 
+mod attach;
 mod check;
 mod ci;
 mod completions;

@@ -18,6 +18,7 @@ use crate::torture::agreement::{self, Agreement};
 use crate::torture::free::{self, FreeOptions, FreeRun, Now};
 use crate::torture::rate::Rate;
 
+use super::attach::{self, AttachArgs};
 use super::real::{Real, RealArgs};
 use super::screen::{self, Screen};
 use super::{Ended, Exit, Failure, plan, scenario};
@@ -44,6 +45,8 @@ pub struct Args {
     /// Where histories and schedules go, a folder for each scenario and lock
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
+    #[command(flatten)]
+    attach: AttachArgs,
     #[command(flatten)]
     real: RealArgs,
 }
@@ -107,18 +110,28 @@ fn torture(
         .map_err(Failure::internal)?;
     let first = args.seed.unwrap_or(scenario.run.seed);
     let runs = args.runs.unwrap_or(scenario.run.runs);
+    let mut base = FreeOptions {
+        scenario: scenario.clone(),
+        lock: lock.clone(),
+        seed: first,
+        duration,
+        program: std::env::current_exe().map_err(Failure::internal)?,
+        binary: real.server.clone(),
+        shim: real.gate.shim.clone(),
+        proxy: proxy.clone(),
+        attach: args.attach.find()?,
+        history: PathBuf::new(),
+    };
+    if base.attach.is_some() {
+        let kind = free::topology_kind(&base);
+        attach::leave_out(&mut base.scenario, kind)?;
+    }
     let mut tries = Vec::new();
     for seed in first..first + u64::from(runs) {
         let options = FreeOptions {
-            scenario: scenario.clone(),
-            lock: lock.clone(),
             seed,
-            duration,
-            program: std::env::current_exe().map_err(Failure::internal)?,
-            binary: real.server.clone(),
-            shim: real.gate.shim.clone(),
-            proxy: proxy.clone(),
             history: folder.join(format!("seed-{seed}.history.jsonl")),
+            ..base.clone()
         };
         tries.push(one(&options, &folder, real)?);
     }

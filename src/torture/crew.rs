@@ -143,6 +143,11 @@ impl Member {
         let deadline = Instant::now() + READY_PATIENCE;
         while self.adapter.get().is_none() {
             if let Some(status) = self.child.try_wait()? {
+                // A short one may have done its work already.
+                self.hear_out();
+                if self.adapter.get().is_some() {
+                    return Ok(());
+                }
                 let said = self.last_words();
                 let text = format!(
                     "client {} ended at once ({status}): {said}",

@@ -19,11 +19,15 @@ use crate::replay::binaries::Binary;
 use crate::replay::nemesis::{Field, NemesisError, NemesisEvent, Phase, Plan, Schedule};
 use crate::replay::protocol::{ClockMode, Init, PROTOCOL};
 use crate::replay::server::{Persistence, Server, ServerError, ServerOptions};
-use crate::replay::topology::{ProxyKind, Topology, TopologyError, TopologyKind, TopologyOptions};
+use crate::replay::topology::{
+    Attachment, ProxyKind, Topology, TopologyError, TopologyKind, TopologyOptions,
+};
 use crate::scenario::{Kind as Servers, Range, Scenario, WorkloadKind};
 
 /// The key that all clients compete for.
-const KEY: &str = "lock";
+const KEY: &str = "lockproof:lock";
+/// How long attached servers may take to be whole again after the last fault.
+const HEALTH_PATIENCE: Duration = Duration::from_secs(15);
 /// A process that did not run for this long has stalled, in ms.
 const STALL_MS: u64 = 50;
 
@@ -46,6 +50,8 @@ pub struct FreeOptions {
     pub shim: PathBuf,
     /// What stands in every link.
     pub proxy: ProxyKind,
+    /// Servers that are there already, in place of servers of our own.
+    pub attach: Option<Attachment>,
     /// Where the history goes.
     pub history: PathBuf,
 }
@@ -113,12 +119,31 @@ pub async fn run(
     watch: &mut (dyn FnMut(&Now) + Send),
 ) -> Result<FreeRun, FreeError> {
     let began = Instant::now();
-    let began_ns = now_ns();
-    let recorder = Recorder::create(&options.history, &header(options), began_ns)
-        .map_err(|source| history_error(options, source))?;
     let (servers, store_only) = (topology_options(options), store_options(options));
     let (topology, store) = tokio::join!(Topology::start(&servers), Server::start(&store_only));
-    let (mut topology, mut store) = (topology?, store?);
+    let mut topology = topology?;
+    let played = match store {
+        Ok(mut store) => play(options, began, &mut topology, &mut store, watch).await,
+        Err(error) => Err(error.into()),
+    };
+    let detached = topology.detach().await;
+    let run = played?;
+    detached?;
+    Ok(run)
+}
+
+/// The run itself, between servers that are up and servers that are left.
+async fn play(
+    options: &FreeOptions,
+    began: Instant,
+    topology: &mut Topology,
+    store: &mut Server,
+    watch: &mut (dyn FnMut(&Now) + Send),
+) -> Result<FreeRun, FreeError> {
+    let began_ns = now_ns();
+    let header = header(options, topology).await;
+    let recorder = Recorder::create(&options.history, &header, began_ns)
+        .map_err(|source| history_error(options, source))?;
     let mut connection = Store::connect(store.address()).await?;
     set_up(options, &mut connection, &recorder).await?;
 
@@ -127,7 +152,7 @@ pub async fn run(
         .map(|client| {
             orders(
                 options,
-                &topology,
+                topology,
                 client,
                 store.address(),
                 (began_ns, until_ns),
@@ -140,7 +165,7 @@ pub async fn run(
 
     let working = Instant::now();
     let schedule = schedule(options);
-    let struck = strike(&schedule, &mut topology, &mut crew, &recorder, watch).await;
+    let struck = strike(&schedule, topology, &mut crew, &recorder, watch).await;
     let mut warnings = Vec::new();
     let patience = Duration::from_millis(patience_ms(options));
     let killed = crew.finish(Instant::now() + patience);
@@ -154,9 +179,13 @@ pub async fn run(
     drop(crew);
     struck?;
     topology.check_alive()?;
+    if options.attach.is_some() {
+        // Whether somebody else's servers live only they can say.
+        topology.wait_healthy(HEALTH_PATIENCE).await?;
+    }
     store.check_alive()?;
-    let probe = orders_of_probe(options, &topology, store.address(), began_ns);
-    conclude(options, &topology, &mut connection, &recorder, probe).await?;
+    let probe = orders_of_probe(options, topology, store.address(), began_ns);
+    conclude(options, topology, &mut connection, &recorder, probe).await?;
     if let Some(source) = recorder.take_error() {
         return Err(history_error(options, source));
     }
@@ -176,9 +205,17 @@ fn history_error(options: &FreeOptions, source: io::Error) -> FreeError {
     }
 }
 
-fn header(options: &FreeOptions) -> Header {
+async fn header(options: &FreeOptions, topology: &Topology) -> Header {
     let scenario = &options.scenario;
-    let version = |name: &str, version: String| (name.to_owned(), version);
+    let mut versions = match options.attach {
+        Some(_) => topology.attached_versions().await,
+        None => [(
+            options.binary.name.clone(),
+            options.binary.version.to_string(),
+        )]
+        .into(),
+    };
+    versions.insert("lockproof".into(), env!("CARGO_PKG_VERSION").into());
     Header {
         schema: SCHEMA.into(),
         lock: options.lock.name.clone(),
@@ -189,11 +226,7 @@ fn header(options: &FreeOptions) -> Header {
         seed: options.seed,
         scenario: Some(scenario.name.clone()),
         reentrant: options.lock.reentrant,
-        versions: [
-            version("lockproof", env!("CARGO_PKG_VERSION").into()),
-            version(&options.binary.name, options.binary.version.to_string()),
-        ]
-        .into(),
+        versions,
         params: options.lock.params.clone(),
     }
 }
@@ -241,6 +274,7 @@ fn topology_options(options: &FreeOptions) -> TopologyOptions {
         proxy: options.proxy.clone(),
         shim: Some(options.shim.clone()),
         lock_key: KEY.into(),
+        attach: options.attach.clone(),
         seed: options.seed,
         ..TopologyOptions::new(topology_kind(options), options.binary.clone())
     }
@@ -472,11 +506,7 @@ async fn keys(options: &FreeOptions, topology: &Topology) -> Vec<Value> {
         {
             continue;
         }
-        let names = match topology.ask(party, &["KEYS", "*"]).await {
-            Some(Reply::Array(names)) => names,
-            _ => continue,
-        };
-        for name in names.iter().filter_map(text) {
+        for name in topology.keys_of_lock(party).await {
             let pttl = match topology.ask(party, &["PTTL", &name]).await {
                 Some(Reply::Int(pttl @ -1..)) => pttl,
                 _ => continue,

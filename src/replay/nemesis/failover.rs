@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::super::topology::{Party, SENTINEL_GROUP, Topology, TopologyError, TopologyKind};
+use super::super::topology::{Party, Topology, TopologyError, TopologyKind};
 use super::partition::{Bytes, Partition};
 use super::target::{Target, resolve_clients};
 use super::{Fault, Field, NemesisError, Struck};
@@ -172,7 +172,7 @@ impl Failover {
                 }
             }
             (TopologyKind::Sentinel { .. }, How::Command) => {
-                let command = ["SENTINEL", "FAILOVER", SENTINEL_GROUP];
+                let command = ["SENTINEL", "FAILOVER", topology.sentinel_group()];
                 topology.order(Party::Sentinel(0), &command).await?;
             }
             (TopologyKind::Cluster { .. }, How::Command) => {
@@ -199,10 +199,13 @@ impl Failover {
         let Some(old) = self.old else {
             return Ok(json!({}));
         };
-        let server = field.topology.server_mut(Party::Node(old))?;
-        match server.pid() {
-            None => server.restart().await?,
-            Some(_) => server.resume()?,
+        // An attached one was neither killed nor stopped.
+        if field.topology.options().attach.is_none() {
+            let server = field.topology.server_mut(Party::Node(old))?;
+            match server.pid() {
+                None => server.restart().await?,
+                Some(_) => server.resume()?,
+            }
         }
         let primary = field.topology.primary().await?;
         // A cluster settles that by itself. Sentinel would too, ten seconds later;

@@ -143,13 +143,29 @@ impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
                 let name = fault.name();
                 let spec = serde_json::to_value(&step.what).unwrap_or_default();
                 self.tell(Some(step.id), name, Phase::Starting, spec);
-                let started = fault.start(self.field).await;
+                let started = self.start(fault.as_mut()).await;
                 // Kept also after an error: it may be in force in part.
                 self.open.insert(step.id, fault);
                 self.tell_done(step.id, name, Phase::Started, started)
             }
             Act::Heal => self.heal(step.id).await,
         }
+    }
+
+    /// After a failover the servers may not be ready for another yet (no replica is
+    /// in step, a Sentinel is busy): once more, a little later.
+    async fn start(&mut self, fault: &mut dyn Fault) -> Result<Value, NemesisError> {
+        let mut started = fault.start(self.field).await;
+        for _ in 0..TRIES {
+            let Err(NemesisError::Topology(_) | NemesisError::Server(_)) = started else {
+                break;
+            };
+            sleep(PAUSE).await;
+            // What cannot be undone yet is undone at the end.
+            let _ = fault.heal(self.field).await;
+            started = fault.start(self.field).await;
+        }
+        started
     }
 
     async fn heal(&mut self, id: u32) -> Result<(), NemesisError> {
@@ -161,11 +177,11 @@ impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
         let mut healed = fault.heal(self.field).await;
         // During a failover of the servers' own nobody may be primary, or a dead
         // server may still be missed: once more, a little later.
-        for _ in 0..HEAL_TRIES {
+        for _ in 0..TRIES {
             let Err(NemesisError::Topology(_) | NemesisError::Server(_)) = healed else {
                 break;
             };
-            sleep(HEAL_PAUSE).await;
+            sleep(PAUSE).await;
             healed = fault.heal(self.field).await;
         }
         self.tell_done(id, name, Phase::Healed, healed)
@@ -210,6 +226,6 @@ impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
     }
 }
 
-/// How often healing is tried again, and how long after.
-const HEAL_TRIES: u32 = 20;
-const HEAL_PAUSE: Duration = Duration::from_millis(250);
+/// How often starting and healing are tried again, and how long after.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(250);

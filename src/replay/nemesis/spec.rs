@@ -19,6 +19,7 @@ use super::power_loss::PowerLoss;
 use super::server_pause::ServerPause;
 use super::target::Target;
 use super::wait_timeout::WaitTimeout;
+use crate::replay::topology::TopologyKind;
 
 /// One fault and whom it strikes. `between` and `and` are the two groups whose
 /// links are struck.
@@ -177,6 +178,46 @@ impl FaultSpec {
             _ => return None,
         };
         Some(LinkFault::new(name, harm, between, and))
+    }
+
+    /// Why this cannot be done to servers that lockproof did not start; `None` if
+    /// it can.
+    pub fn impossible_when_attached(&self, kind: TopologyKind) -> Option<&'static str> {
+        const PROCESS: &str = "it strikes a server's process, and an attached one is not ours";
+        const CLOCK: &str = "it sets a server's clock, and an attached one is not ours";
+        const LINK: &str = "no proxy stands between the servers of an attached Sentinel or cluster";
+        let linked = !matches!(
+            kind,
+            TopologyKind::Sentinel { .. } | TopologyKind::Cluster { .. }
+        );
+        match self {
+            FaultSpec::ServerPause { .. }
+            | FaultSpec::NodeRestart { .. }
+            | FaultSpec::PowerLoss { .. } => Some(PROCESS),
+            FaultSpec::ClockJump { .. } | FaultSpec::ClockDrift { .. } => Some(CLOCK),
+            FaultSpec::Failover { how, lag_ms, .. } => match how {
+                How::Dead | How::Frozen => Some(PROCESS),
+                How::Writable if kind.sentinels() > 0 => Some(PROCESS),
+                How::CutOff if !linked => Some(LINK),
+                _ if *lag_ms > 0 && !linked => Some(LINK),
+                _ => None,
+            },
+            FaultSpec::WaitTimeout {} if !linked => Some(LINK),
+            FaultSpec::Partition { between, and, .. }
+            | FaultSpec::SlowNetwork { between, and, .. }
+            | FaultSpec::Bandwidth { between, and, .. }
+            | FaultSpec::Reset { between, and }
+            | FaultSpec::Refuse { between, and }
+            | FaultSpec::SlowClose { between, and, .. }
+            | FaultSpec::DataLimit { between, and, .. } => {
+                let clients = |group: &[Target]| group.iter().any(|target| target.is_client());
+                (!linked && !clients(between) && !clients(and)).then_some(LINK)
+            }
+            FaultSpec::WaitTimeout {}
+            | FaultSpec::ClientPause { .. }
+            | FaultSpec::ClientCrash { .. }
+            | FaultSpec::ClientSkew { .. } => None,
+        }
     }
 
     /// The groups that it strikes, to be changed.

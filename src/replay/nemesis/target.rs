@@ -56,6 +56,14 @@ impl Target {
         Target::One(Party::Node(number))
     }
 
+    /// True for one client, a draw of one, and all of them.
+    pub fn is_client(self) -> bool {
+        matches!(
+            self,
+            Target::Clients | Target::SomeClient | Target::One(Party::Client(_) | Party::Guest)
+        )
+    }
+
     /// Exactly this client.
     pub fn client(number: u16) -> Target {
         Target::One(Party::Client(number))

@@ -62,6 +62,15 @@ pub enum ToxiproxyError {
         /// What it printed.
         log: String,
     },
+    /// Somebody else's server has proxies of ours.
+    #[error(
+        "the toxiproxy has a proxy `{name}` already: another run uses it, or one was killed; \
+         wait for the other, or take over with --take-over"
+    )]
+    Occupied {
+        /// One of them.
+        name: String,
+    },
     /// The API refused or was out of reach.
     #[error(transparent)]
     Api(#[from] ApiError),
@@ -94,11 +103,22 @@ pub fn find_program(directories: &[PathBuf]) -> Result<PathBuf, ToxiproxyError> 
         })
 }
 
-/// A toxiproxy server process. It ends when this and all of its links are gone.
+/// A toxiproxy server. One that was started here ends when this and all of its
+/// links are gone.
 #[derive(Clone, Debug)]
 pub struct Toxiproxy {
-    process: Arc<Process>,
+    /// `None` for somebody else's.
+    process: Option<Arc<Process>>,
     api: Api,
+}
+
+/// Where a proxy of somebody else's toxiproxy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where it listens, as the toxiproxy knows the address.
+    pub listen: SocketAddr,
+    /// Where we reach it.
+    pub reached_at: SocketAddr,
 }
 
 #[derive(Debug)]
@@ -106,6 +126,14 @@ struct Process {
     child: std::sync::Mutex<Reaped>,
     _lease: PortLease,
     log: NamedTempFile,
+}
+
+impl Process {
+    fn child(&self) -> std::sync::MutexGuard<'_, Reaped> {
+        // Nothing that holds the lock can leave it half changed.
+        let lock = self.child.lock();
+        lock.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
 }
 
 impl Toxiproxy {
@@ -131,28 +159,49 @@ impl Toxiproxy {
             log,
         };
         Ok(Toxiproxy {
-            process: Arc::new(process),
+            process: Some(Arc::new(process)),
             api,
         })
     }
 
-    /// The server's process id.
-    pub fn pid(&self) -> u32 {
-        self.child().pid()
-    }
-
-    /// An error, with what it printed, if the server ended.
-    pub fn check_alive(&self) -> Result<(), ToxiproxyError> {
-        match self.child().child().try_wait()? {
-            None => Ok(()),
-            Some(status) => Err(not_ready(&self.process.log, format!("it ended: {status}"))),
+    /// Joins somebody else's server. Its proxies whose names begin with `ours` are
+    /// another run's, or what a killed run left; those are removed if `take_over`.
+    ///
+    /// # Errors
+    /// If it does not answer, or has such proxies.
+    pub async fn attach(
+        api: SocketAddr,
+        ours: &str,
+        take_over: bool,
+    ) -> Result<Toxiproxy, ToxiproxyError> {
+        let api = Api::new(&api.to_string());
+        let mut left = api.names().await?;
+        left.retain(|name| name.starts_with(ours));
+        if let (Some(name), false) = (left.first(), take_over) {
+            return Err(ToxiproxyError::Occupied { name: name.clone() });
         }
+        for name in left {
+            api.delete(&name).await?;
+        }
+        Ok(Toxiproxy { process: None, api })
     }
 
-    fn child(&self) -> std::sync::MutexGuard<'_, Reaped> {
-        // Nothing that holds the lock can leave it half changed.
-        let lock = self.process.child.lock();
-        lock.unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// The server's process id; `None` for somebody else's.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(|process| process.child().pid())
+    }
+
+    /// An error, with what it printed, if a server of ours ended. (Somebody else's
+    /// is missed when it is asked for something.)
+    pub fn check_alive(&self) -> Result<(), ToxiproxyError> {
+        let Some(process) = &self.process else {
+            return Ok(());
+        };
+        let status = process.child().child().try_wait()?;
+        match status {
+            None => Ok(()),
+            Some(status) => Err(not_ready(&process.log, format!("it ended: {status}"))),
+        }
     }
 
     /// The HTTP API, for what a [`Link`] does not offer.
@@ -169,14 +218,31 @@ impl Toxiproxy {
         ending: Cut,
     ) -> Result<ToxiproxyLink, ToxiproxyError> {
         let lease = PortLease::take()?;
-        let listen = lease.address().to_string();
+        let place = Place {
+            listen: lease.address(),
+            reached_at: lease.address(),
+        };
+        let mut link = self.link_at(name, place, upstream, ending).await?;
+        link.lease = Some(lease);
+        Ok(link)
+    }
+
+    /// The same, at a given place.
+    pub async fn link_at(
+        &self,
+        name: &str,
+        place: Place,
+        upstream: SocketAddr,
+        ending: Cut,
+    ) -> Result<ToxiproxyLink, ToxiproxyError> {
         self.api
-            .create(name, &listen, &upstream.to_string())
+            .create(name, &place.listen.to_string(), &upstream.to_string())
             .await?;
         let link = ToxiproxyLink {
             server: self.clone(),
             name: name.to_owned(),
-            lease,
+            address: place.reached_at,
+            lease: None,
             ending,
             toxics: Mutex::default(),
             down: Mutex::default(),
@@ -224,7 +290,9 @@ fn not_ready(log: impl AsRef<Path>, why: String) -> ToxiproxyError {
 pub struct ToxiproxyLink {
     server: Toxiproxy,
     name: String,
-    lease: PortLease,
+    address: SocketAddr,
+    /// Keeps the port ours, where it is one of this machine.
+    lease: Option<PortLease>,
     ending: Cut,
     /// The toxics that are in force, by name: an action may come twice, but the
     /// API takes no toxic twice.
@@ -380,7 +448,7 @@ fn toxic_name(kind: &str, direction: Direction) -> String {
 
 impl Link for ToxiproxyLink {
     fn address(&self) -> SocketAddr {
-        self.lease.address()
+        self.address
     }
 
     fn apply(&self, action: LinkAction) -> Applied<'_> {

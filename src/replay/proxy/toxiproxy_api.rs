@@ -8,6 +8,7 @@
 //!
 //! The library blocks, so each call runs on tokio's blocking threads.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -35,6 +36,14 @@ pub enum ApiError {
         what: String,
         /// The library's own error.
         source: Box<ureq::Error>,
+    },
+    /// It answers what toxiproxy would not.
+    #[error("failed to ask toxiproxy to {what}: {why}; is it a toxiproxy?")]
+    Strange {
+        /// What was asked.
+        what: String,
+        /// What is wrong with the answer.
+        why: String,
     },
     /// The runtime is shutting down.
     #[error("failed to ask toxiproxy to {what}: the runtime is shutting down")]
@@ -115,6 +124,18 @@ impl Api {
     pub async fn version(&self) -> Result<String, ApiError> {
         self.call("tell its version", Method::Get, "/version".into())
             .await
+    }
+
+    /// The names of all proxies.
+    pub async fn names(&self) -> Result<Vec<String>, ApiError> {
+        let what = "list its proxies";
+        let text = self.call(what, Method::Get, "/proxies".into()).await?;
+        let listed: BTreeMap<String, Value> =
+            serde_json::from_str(&text).map_err(|error| ApiError::Strange {
+                what: what.into(),
+                why: error.to_string(),
+            })?;
+        Ok(listed.into_keys().collect())
     }
 
     /// Makes a proxy that listens on `listen`.

@@ -61,6 +61,27 @@ pub enum TopologyError {
         /// What it answered.
         answer: String,
     },
+    /// Only its owner can do that to it.
+    #[error(
+        "{0} is attached: lockproof did not start it, and can neither stop, kill nor restart it"
+    )]
+    Attached(Party),
+    /// An attached server that holds what is not ours.
+    #[error("failed to attach {party}: {why}")]
+    InUse {
+        /// Which.
+        party: Party,
+        /// What is there, and what to do.
+        why: String,
+    },
+    /// An attached server does not answer.
+    #[error("{party} did not carry out a command: {source}; is it up, and is its URL right?")]
+    Silent {
+        /// Which.
+        party: Party,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// There is no such link.
     #[error("this topology has no link {0}; Topology::links lists them")]
     NoLink(LinkName),

@@ -8,7 +8,7 @@ use super::error::TopologyError;
 use super::names::Party;
 use super::options::TopologyKind;
 use super::role::Role;
-use super::{POLL, Topology};
+use super::{POLL, Seat, Topology};
 use crate::redis::Reply;
 
 impl Topology {
@@ -136,10 +136,10 @@ impl Topology {
         let nodes = (0..).map(Party::Node).zip(&mut self.nodes);
         let sentinels = (0..).map(Party::Sentinel).zip(&mut self.sentinels);
         for (party, member) in nodes.chain(sentinels) {
-            member
-                .server
-                .check_alive()
-                .map_err(|source| TopologyError::Died { party, source })?;
+            if let Seat::Own(server) = &mut member.seat {
+                let alive = server.check_alive();
+                alive.map_err(|source| TopologyError::Died { party, source })?;
+            }
         }
         if let Some(toxiproxy) = self.toxiproxy() {
             toxiproxy.check_alive()?;

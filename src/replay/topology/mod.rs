@@ -22,6 +22,8 @@
 //! Nothing outlives a [`Topology`]: dropping it kills and reaps every server, also
 //! stopped ones, and if the harness itself is killed the kernel does it.
 
+mod attach;
+mod attachment;
 mod cluster;
 mod door;
 mod error;
@@ -39,6 +41,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+pub use attachment::{ATTACH_SCHEMA, AttachedNode, AttachedToxiproxy, Attachment, AttachmentError};
 pub use error::TopologyError;
 pub use names::{Channel, LinkName, NameError, Party};
 pub use options::{ProxyKind, TopologyKind, TopologyOptions};
@@ -62,13 +65,66 @@ const POLL: Duration = Duration::from_millis(10);
 /// answers never, and a failover must not wait for it.
 const ASK_PATIENCE: Duration = Duration::from_millis(300);
 
+/// How long an attached server may take over an order.
+const ORDER_PATIENCE: Duration = Duration::from_secs(5);
+
 /// One server with the addresses that it announces.
 #[derive(Debug)]
 struct Member {
-    server: Server,
+    seat: Seat,
     /// `None` where nobody is told of the server.
     door: Option<Door>,
     bus: Option<Door>,
+}
+
+/// Whose process a server is.
+#[derive(Debug)]
+enum Seat {
+    /// Ours.
+    Own(Box<Server>),
+    /// Somebody else's.
+    Attached {
+        /// Where the harness reaches it.
+        address: SocketAddr,
+        /// Where others reach it.
+        upstream: SocketAddr,
+    },
+}
+
+impl Seat {
+    /// Where the harness asks it; `None` while it is killed.
+    fn asked_at(&self) -> Option<SocketAddr> {
+        match self {
+            Seat::Own(server) => server.pid().map(|_| server.address()),
+            Seat::Attached { address, .. } => Some(*address),
+        }
+    }
+
+    /// Where a proxy before it leads.
+    fn known_as(&self) -> SocketAddr {
+        match self {
+            Seat::Own(server) => server.address(),
+            Seat::Attached { upstream, .. } => *upstream,
+        }
+    }
+
+    fn own(&self) -> Option<&Server> {
+        match self {
+            Seat::Own(server) => Some(server),
+            Seat::Attached { .. } => None,
+        }
+    }
+}
+
+impl From<Seat> for Member {
+    /// A server whom nobody is told of.
+    fn from(seat: Seat) -> Member {
+        Member {
+            seat,
+            door: None,
+            bus: None,
+        }
+    }
 }
 
 /// A running topology.
@@ -140,21 +196,29 @@ impl Topology {
         self.maker.toxiproxy()
     }
 
-    /// A node or a Sentinel.
+    /// A node or a Sentinel that is a process of ours.
+    ///
+    /// # Errors
+    /// If there is no such party, or it is attached.
     pub fn server(&self, party: Party) -> Result<&Server, TopologyError> {
-        self.member(party).map(|member| &member.server)
+        let seat = &self.member(party)?.seat;
+        seat.own().ok_or(TopologyError::Attached(party))
     }
 
-    /// A node or a Sentinel, to be killed or restarted.
+    /// The same, to be killed or restarted.
+    ///
+    /// # Errors
+    /// As [`Topology::server`].
     pub fn server_mut(&mut self, party: Party) -> Result<&mut Server, TopologyError> {
         let member = match party {
             Party::Node(number) => self.nodes.get_mut(usize::from(number)),
             Party::Sentinel(number) => self.sentinels.get_mut(usize::from(number)),
             Party::Client(_) | Party::Guest => None,
         };
-        member
-            .map(|member| &mut member.server)
-            .ok_or(TopologyError::NoParty(party))
+        match &mut member.ok_or(TopologyError::NoParty(party))?.seat {
+            Seat::Own(server) => Ok(server),
+            Seat::Attached { .. } => Err(TopologyError::Attached(party)),
+        }
     }
 
     fn member(&self, party: Party) -> Result<&Member, TopologyError> {
@@ -168,8 +232,25 @@ impl Topology {
 
     /// The address by which everybody but this client's own links knows a server.
     pub fn announced(&self, party: Party) -> Result<SocketAddr, TopologyError> {
-        let door = self.member(party)?.door.as_ref();
-        door.map(Door::address).ok_or(TopologyError::NoParty(party))
+        let member = self.member(party)?;
+        match (&member.door, &member.seat) {
+            (Some(door), _) => Ok(door.address()),
+            (None, Seat::Attached { upstream, .. }) => Ok(*upstream),
+            (None, Seat::Own(_)) => Err(TopologyError::NoParty(party)),
+        }
+    }
+
+    /// The address by which one node follows another. Attached nodes have no
+    /// doors, so each follows through a link of its own.
+    fn followed_at(&self, follower: u16, node: u16) -> Result<SocketAddr, TopologyError> {
+        let link = LinkName::data(Party::Node(follower), Party::Node(node));
+        match (&self.options.attach, self.links.get(&link)) {
+            (Some(attachment), Some(wire)) => {
+                let host = attachment.toxiproxy.seen_by_nodes;
+                Ok(SocketAddr::new(host, wire.address().port()))
+            }
+            _ => self.announced(Party::Node(node)),
+        }
     }
 
     fn announced_bus(&self, node: u16) -> Result<SocketAddr, TopologyError> {
@@ -180,11 +261,11 @@ impl Topology {
 
     /// The node that announces this `host:port`.
     pub fn node_announced_at(&self, address: &str) -> Option<u16> {
-        let at = |member: &Member| {
-            let door = member.door.as_ref();
-            door.is_some_and(|door| door.address().to_string() == address)
+        let at = |node: &u16| {
+            let announced = self.announced(Party::Node(*node));
+            announced.is_ok_and(|announced| announced.to_string() == address)
         };
-        (0..).zip(&self.nodes).find(|(_, m)| at(m)).map(|(n, _)| n)
+        (0..self.kind().nodes()).find(at)
     }
 
     /// What to hand to an adapter as its nodes, each `host:port`: the client's
@@ -286,9 +367,8 @@ impl Topology {
 
     /// Asks a server past all proxies; `None` if it does not answer soon.
     pub async fn ask<A: AsRef<[u8]>>(&self, party: Party, command: &[A]) -> Option<Reply> {
-        let server = self.server(party).ok()?;
-        server.pid()?;
-        ask(server.address(), command, ASK_PATIENCE).await.ok()
+        let address = self.member(party).ok()?.seat.asked_at()?;
+        ask(address, command, ASK_PATIENCE).await.ok()
     }
 
     /// Asks several servers at once; so those that do not answer cost little.
@@ -300,8 +380,8 @@ impl Topology {
         let argv: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         let mut asking = tokio::task::JoinSet::new();
         for party in parties {
-            let server = self.server(party).ok();
-            let address = server.filter(|s| s.pid().is_some()).map(Server::address);
+            let member = self.member(party).ok();
+            let address = member.and_then(|member| member.seat.asked_at());
             let argv = argv.clone();
             asking.spawn(async move {
                 let answer = match address {
@@ -318,7 +398,14 @@ impl Topology {
 
     /// Gives a server an order past all proxies; an error reply is an error.
     pub async fn order(&self, party: Party, command: &[&str]) -> Result<(), TopologyError> {
-        match self.server(party)?.command(command).await? {
+        let answer = match &self.member(party)?.seat {
+            Seat::Own(server) => server.command(command).await?,
+            Seat::Attached { address, .. } => {
+                let asked = ask(*address, command, ORDER_PATIENCE).await;
+                asked.map_err(|source| TopologyError::Silent { party, source })?
+            }
+        };
+        match answer {
             Reply::Error(error) => Err(TopologyError::Refused {
                 party,
                 command: command.join(" "),

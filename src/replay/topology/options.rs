@@ -8,6 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::super::binaries::Binary;
 use super::super::proxy::event::ProxyEvent;
 use super::super::server::Persistence;
+use super::attachment::Attachment;
 
 /// Which servers there are and how they belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,6 +112,9 @@ pub struct TopologyOptions {
     pub seed: u64,
     /// How long the whole may take to come up.
     pub patience: Duration,
+    /// Servers that are there already. Of the options above only the kind, the
+    /// number of clients and the lock's key then count.
+    pub attach: Option<Attachment>,
 }
 
 impl TopologyOptions {
@@ -130,6 +134,7 @@ impl TopologyOptions {
             events: None,
             seed: 1,
             patience: Duration::from_secs(20),
+            attach: None,
         }
     }
 }

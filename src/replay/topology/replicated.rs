@@ -29,13 +29,16 @@ impl Topology {
                 self.promoted = node;
             }
             Some(primary) => {
-                let address = self.announced(Party::Node(primary))?;
-                let port = address.port().to_string();
-                self.order(party, &["REPLICAOF", "127.0.0.1", &port])
-                    .await?;
+                let address = self.followed_at(node, primary)?;
+                let (host, port) = (address.ip().to_string(), address.port().to_string());
+                self.order(party, &["REPLICAOF", &host, &port]).await?;
             }
         }
-        self.order(party, &["CONFIG", "REWRITE"]).await
+        match self.options().attach {
+            // It may have no configuration file, and is not ours to restart.
+            Some(_) => Ok(()),
+            None => self.order(party, &["CONFIG", "REWRITE"]).await,
+        }
     }
 
     /// Makes every node but the first follow it.
@@ -53,9 +56,10 @@ impl Topology {
     /// The replica of this primary that has most of its stream, if it has one
     /// that is in step.
     pub async fn best_replica_of(&self, primary: u16) -> Result<u16, TopologyError> {
-        let address = self.announced(Party::Node(primary))?.to_string();
         let progress = |(node, role): (u16, Role)| match role {
-            Role::Replica { of, link, offset } if of == address && link == "connected" => {
+            Role::Replica { of, link, offset }
+                if link == "connected" && self.is_followed_at(&of, node, primary) =>
+            {
                 Some((offset, std::cmp::Reverse(node)))
             }
             _ => None,
@@ -71,15 +75,13 @@ impl Topology {
         primary: u16,
         roles: &BTreeMap<u16, Role>,
     ) -> Option<String> {
-        let address = match self.announced(Party::Node(primary)) {
-            Ok(address) => address.to_string(),
-            Err(error) => return Some(error.to_string()),
-        };
         if !roles.get(&primary).is_some_and(Role::is_primary) {
             return Some(format!("node-{primary} is not a primary"));
         }
         let follows = |node: &u16| match roles.get(node) {
-            Some(Role::Replica { of, link, .. }) => *of == address && link == "connected",
+            Some(Role::Replica { of, link, .. }) => {
+                link == "connected" && self.is_followed_at(of, *node, primary)
+            }
             _ => false,
         };
         (0..self.kind().nodes())
@@ -87,6 +89,11 @@ impl Topology {
             .find(|node| !follows(node))
             .map(|node| format!("node-{node} does not follow node-{primary} yet"))
             .or_else(|| self.not_fed(primary, roles))
+    }
+
+    fn is_followed_at(&self, address: &str, follower: u16, primary: u16) -> bool {
+        let followed = self.followed_at(follower, primary);
+        followed.is_ok_and(|followed| followed.to_string() == address)
     }
 
     /// A replica says "connected" a moment before its primary feeds it.

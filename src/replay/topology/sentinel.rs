@@ -73,9 +73,15 @@ fn id(number: u16) -> String {
 }
 
 impl Topology {
+    /// The name under which the Sentinels know the primary.
+    pub fn sentinel_group(&self) -> &str {
+        let attached = self.options().attach.as_ref();
+        attached.map_or(SENTINEL_GROUP, |attached| &attached.sentinel_group)
+    }
+
     /// The primary on which more than half of the Sentinels agree.
     pub(super) async fn sentinels_primary(&self) -> Result<u16, TopologyError> {
-        let command = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", SENTINEL_GROUP];
+        let command = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.sentinel_group()];
         let mut votes = BTreeMap::new();
         for answer in self.ask_all(self.sentinels(), &command).await {
             if let Some(address) = answer.1.as_ref().and_then(address) {
@@ -99,7 +105,7 @@ impl Topology {
             ("SENTINELS", usize::from(kind.sentinels()).saturating_sub(1)),
         ];
         for (what, count) in others {
-            let command = ["SENTINEL", what, SENTINEL_GROUP];
+            let command = ["SENTINEL", what, self.sentinel_group()];
             for (party, answer) in self.ask_all(self.sentinels(), &command).await {
                 let known = match &answer {
                     Some(Reply::Array(entries)) => entries.iter().filter(|e| is_sound(e)).count(),
@@ -110,7 +116,7 @@ impl Topology {
                 }
             }
         }
-        let command = ["SENTINEL", "CKQUORUM", SENTINEL_GROUP];
+        let command = ["SENTINEL", "CKQUORUM", self.sentinel_group()];
         let answers = self.ask_all(self.sentinels(), &command).await;
         answers
             .into_iter()

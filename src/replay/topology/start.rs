@@ -19,7 +19,7 @@ use super::names::{Channel, LinkName, Party};
 use super::options::{TopologyKind, TopologyOptions};
 use super::sentinel::SentinelPlan;
 use super::wire::WireMaker;
-use super::{Member, Topology};
+use super::{Member, Seat, Topology};
 
 /// More of a kind than this have no loopback address of their own.
 const PARTIES_MAX: u16 = 200;
@@ -38,11 +38,14 @@ impl Doors {
 }
 
 impl Topology {
-    /// Starts servers and proxies and waits until they work together. If
-    /// something fails, nothing is left behind.
+    /// Starts servers and proxies, or joins attached ones, and waits until they
+    /// work together. If something fails, nothing of ours is left behind.
     pub async fn start(options: &TopologyOptions) -> Result<Topology, TopologyError> {
-        let deadline = Instant::now() + options.patience;
         check(options)?;
+        if let Some(attachment) = &options.attach {
+            return Topology::attach(options, attachment).await;
+        }
+        let deadline = Instant::now() + options.patience;
         let (node_doors, sentinel_doors) = (open_nodes(options)?, open_sentinels(options)?);
         let sentinel_plans = sentinel_options(options, &node_doors, &sentinel_doors);
         let node_plans = (0..).zip(&node_doors);
@@ -84,8 +87,9 @@ impl Topology {
         let mut plans = Vec::new();
         for (to, member) in (0..).map(Party::Node).zip(&self.nodes) {
             for from in self.comers(to) {
-                plans.push((LinkName::data(from, to), member.server.address()));
-                if let (Party::Node(_), Some(bus)) = (from, member.server.bus_address()) {
+                plans.push((LinkName::data(from, to), member.seat.known_as()));
+                let bus = member.seat.own().and_then(Server::bus_address);
+                if let (Party::Node(_), Some(bus)) = (from, bus) {
                     plans.push((LinkName::bus(from, to), bus));
                 }
             }
@@ -100,7 +104,7 @@ impl Topology {
                 // A Sentinel is asked, and publishes through nodes: no node
                 // connects to one.
                 if !matches!(from, Party::Node(_)) {
-                    plans.push((LinkName::data(from, to), member.server.address()));
+                    plans.push((LinkName::data(from, to), member.seat.known_as()));
                 }
             }
         }
@@ -108,7 +112,7 @@ impl Topology {
     }
 
     /// Makes links, and lets everybody through the doors, each by his own link.
-    async fn make_links(
+    pub(super) async fn make_links(
         &mut self,
         plans: Vec<(LinkName, SocketAddr)>,
     ) -> Result<(), TopologyError> {
@@ -126,7 +130,7 @@ impl Topology {
         Ok(())
     }
 
-    fn make_virtual_addresses(&mut self) -> Result<(), TopologyError> {
+    pub(super) fn make_virtual_addresses(&mut self) -> Result<(), TopologyError> {
         if !self.kind().replicates() {
             return Ok(());
         }
@@ -290,7 +294,7 @@ fn members(servers: Vec<Server>, doors: Vec<Doors>) -> Vec<Member> {
         .into_iter()
         .zip(doors)
         .map(|(server, doors)| Member {
-            server,
+            seat: Seat::Own(Box::new(server)),
             door: doors.data,
             bus: doors.bus,
         })

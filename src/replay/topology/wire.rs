@@ -1,14 +1,15 @@
 //! The proxy of one link, of whichever kind, and the making of many.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinSet;
 
 use super::super::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing, Mode};
 use super::super::proxy::event::LinkId;
-use super::super::proxy::toxiproxy::{Toxiproxy, ToxiproxyLink};
+use super::super::proxy::toxiproxy::{Place, Toxiproxy, ToxiproxyLink};
 use super::super::proxy::{Applied, Cut, Link, LinkAction};
 use super::door::Way;
 use super::error::TopologyError;
@@ -18,6 +19,9 @@ use super::options::{ProxyKind, TopologyOptions};
 /// How many links are made at once: each is a few calls of toxiproxy's API, and
 /// each call occupies a thread.
 const AT_ONCE: usize = 16;
+
+/// What the names of all our proxies begin with.
+const NAMES: &str = "lockproof.";
 
 /// The proxy of one link.
 #[derive(Debug)]
@@ -32,6 +36,14 @@ impl Wire {
         match self {
             Wire::Embedded(proxy) => Way::Embedded(proxy.clone()),
             Wire::Toxiproxy(link) => Way::Address(link.address()),
+        }
+    }
+
+    /// Takes the proxy away from a toxiproxy that outlives this run.
+    pub async fn remove(self) -> Result<(), TopologyError> {
+        match self {
+            Wire::Embedded(_) => Ok(()),
+            Wire::Toxiproxy(link) => Ok(link.delete().await?),
         }
     }
 
@@ -64,18 +76,29 @@ impl Link for Wire {
 pub(super) struct WireMaker {
     options: TopologyOptions,
     toxiproxy: Option<Toxiproxy>,
+    /// Ports of an attached toxiproxy that are still free.
+    ports: Arc<Mutex<RangeInclusive<u16>>>,
 }
 
 impl WireMaker {
-    /// Starts a toxiproxy if links are to run through one.
+    /// Starts a toxiproxy if links are to run through one, or joins the attached
+    /// one.
     pub async fn new(options: &TopologyOptions) -> Result<WireMaker, TopologyError> {
-        let toxiproxy = match &options.proxy {
-            ProxyKind::Embedded => None,
-            ProxyKind::Toxiproxy(program) => Some(Toxiproxy::start(program).await?),
+        let toxiproxy = match (&options.attach, &options.proxy) {
+            (Some(attached), _) => {
+                let api = attached.toxiproxy.api;
+                Some(Toxiproxy::attach(api, NAMES, attached.take_over).await?)
+            }
+            (None, ProxyKind::Embedded) => None,
+            (None, ProxyKind::Toxiproxy(program)) => Some(Toxiproxy::start(program).await?),
         };
+        let attached = options.attach.as_ref();
+        #[allow(clippy::reversed_empty_ranges)] // no port at all
+        let ports = attached.map_or(1..=0, |attached| attached.toxiproxy.ports.clone());
         Ok(WireMaker {
             options: options.clone(),
             toxiproxy,
+            ports: Arc::new(Mutex::new(ports)),
         })
     }
 
@@ -104,12 +127,32 @@ impl WireMaker {
         Ok(made)
     }
 
+    /// Where the next proxy of an attached toxiproxy is to listen; `None` for one
+    /// of our own.
+    fn attached_place(&self) -> Result<Option<Place>, TopologyError> {
+        let Some(attached) = &self.options.attach else {
+            return Ok(None);
+        };
+        let proxy = &attached.toxiproxy;
+        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let port = ports.next().ok_or_else(|| {
+            TopologyError::Options("the attached toxiproxy has no port left".into())
+        })?;
+        Ok(Some(Place {
+            listen: SocketAddr::new(proxy.listen, port),
+            reached_at: SocketAddr::new(proxy.api.ip(), port),
+        }))
+    }
+
     async fn make(&self, name: LinkName, upstream: SocketAddr) -> Result<Wire, TopologyError> {
         if let Some(toxiproxy) = &self.toxiproxy {
             // Resets must be possible; see toxiproxy.rs for why that is settled
             // here. The name becomes a part of a path.
-            let plain = name.to_string().replace(['>', '/'], ".");
-            let link = toxiproxy.link(&plain, upstream, Cut::Rst).await?;
+            let plain = format!("{NAMES}{}", name.to_string().replace(['>', '/'], "."));
+            let link = match self.attached_place()? {
+                Some(place) => toxiproxy.link_at(&plain, place, upstream, Cut::Rst).await?,
+                None => toxiproxy.link(&plain, upstream, Cut::Rst).await?,
+            };
             return Ok(Wire::Toxiproxy(Box::new(link)));
         }
         // Only a client's commands are looked at; replication, Sentinels and the

@@ -1,0 +1,79 @@
+//! `--attach`: servers and a toxiproxy that are there already.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+
+use crate::replay::nemesis::FaultSpec;
+use crate::replay::topology::{Attachment, TopologyKind};
+use crate::scenario::Scenario;
+
+use super::{Failure, run, screen};
+
+/// Options of every subcommand that can run on servers of somebody else.
+#[derive(clap::Args, Debug, Clone)]
+pub struct AttachArgs {
+    /// Run on these servers, which are there already: redis://HOST:PORT, separated by
+    /// commas, or an attachment file (docs/compose.md). They must be made for tests
+    #[arg(long, value_name = "URLS|FILE.toml")]
+    attach: Option<String>,
+    /// The toxiproxy to put before servers that are given by URLs
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "attach",
+        default_value = "http://127.0.0.1:8474"
+    )]
+    toxiproxy: String,
+    /// Remove what a killed run left on attached servers and their toxiproxy
+    #[arg(long, requires = "attach")]
+    take_over: bool,
+}
+
+impl AttachArgs {
+    /// What is attached, if anything is.
+    pub fn find(&self) -> Result<Option<Attachment>, Failure> {
+        let Some(attach) = &self.attach else {
+            return Ok(None);
+        };
+        let read = if attach.ends_with(".toml") {
+            Attachment::parse(&run::read(Path::new(attach))?)
+        } else {
+            Attachment::from_urls(attach, &self.toxiproxy)
+        };
+        let attachment = read
+            .with_context(|| format!("failed to understand what to attach ({attach})"))
+            .map_err(Failure::usage)?;
+        Ok(Some(Attachment {
+            take_over: self.take_over,
+            ..attachment
+        }))
+    }
+}
+
+/// Leaves out the faults that cannot be done to attached servers, and says so. A
+/// scenario that has no other is refused.
+pub fn leave_out(scenario: &mut Scenario, kind: TopologyKind) -> Result<(), Failure> {
+    let faults = std::mem::take(&mut scenario.nemesis.faults);
+    let had_some = !faults.is_empty();
+    let mut whys = Vec::new();
+    let possible = |fault: &FaultSpec| match fault.impossible_when_attached(kind) {
+        None => true,
+        Some(why) => {
+            whys.push(format!("{}: {why}", fault.name()));
+            false
+        }
+    };
+    scenario.nemesis.faults = faults.into_iter().filter(possible).collect();
+    if had_some && scenario.nemesis.faults.is_empty() {
+        return Err(Failure::usage(anyhow!(
+            "{} cannot be run on attached servers: {}",
+            scenario.name,
+            whys.join("; ")
+        )));
+    }
+    for why in whys {
+        screen::note(format_args!("left out: {why}"));
+    }
+    Ok(())
+}
