@@ -3,7 +3,6 @@
 mod cli_support;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cli_support::*;
@@ -61,65 +60,19 @@ fn a_short_run_on_three_servers_works_and_a_misspelt_scenario_is_told() {
     assert!(said.err.contains("did you mean `overrun`?"), "{}", said.err);
 }
 
-/// Everything that descends from a process.
-fn descendants(pid: u32) -> Vec<u32> {
-    let mut parents = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(child) = entry.file_name().to_string_lossy().parse::<u32>() else {
-            continue;
-        };
-        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else {
-            continue;
-        };
-        let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-        let parent = rest.split(' ').nth(1).and_then(|ppid| ppid.parse().ok());
-        parents.extend(parent.map(|parent: u32| (parent, child)));
-    }
-    let mut found = vec![pid];
-    let mut at = 0;
-    while let Some(&next) = found.get(at) {
-        found.extend(
-            parents
-                .iter()
-                .filter(|(parent, _)| *parent == next)
-                .map(|(_, child)| child),
-        );
-        at += 1;
-    }
-    found.split_off(1)
-}
-
 #[test]
 fn a_harness_that_is_killed_leaves_a_whole_history_and_no_process() {
     let place = Place::new();
-    let mut harness = Command::new(env!("CARGO_BIN_EXE_lockproof"))
-        .args([
-            "torture",
-            "gc-pause",
-            "--lock",
-            "token",
-            "--duration",
-            "30",
-            "--out",
-            "runs",
-        ])
-        .current_dir(place.path("."))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let line = "torture gc-pause --lock token --duration 30 --out runs";
+    let mut harness = place.start(line);
     let folder = place.path("runs/gc-pause/token");
     let history = folder.join("seed-1.history.jsonl");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    // Long enough for servers, clients and their adapters to be there.
-    while std::fs::read_to_string(&history).map_or(0, |text| text.lines().count()) < 200 {
-        assert!(Instant::now() < deadline, "the run does not begin");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    await_work(&history);
     let processes = descendants(harness.id());
     assert!(processes.len() >= 2 + 5 + 5, "{processes:?}");
     harness.kill().unwrap();
     harness.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
     let lives = |pid: &u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         !stat.is_empty() && !stat.contains(") Z ")

@@ -4,7 +4,8 @@
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -89,6 +90,13 @@ impl Place {
         command
     }
 
+    /// Starts the program and does not wait for it.
+    pub fn start(&self, arguments: &str) -> Child {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
     pub fn run(&self, arguments: &str) -> Said {
         self.command(arguments).output().unwrap().into()
     }
@@ -114,4 +122,47 @@ pub fn planted(name: &str) -> String {
     let path = folder.join(format!("{name}.lua"));
     assert!(path.exists(), "{}", path.display());
     path.to_str().unwrap().to_owned()
+}
+
+/// Everything that descends from a process.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let mut parents = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(child) = entry.file_name().to_string_lossy().parse::<u32>() else {
+            continue;
+        };
+        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else {
+            continue;
+        };
+        let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        let parent = rest.split(' ').nth(1).and_then(|ppid| ppid.parse().ok());
+        parents.extend(parent.map(|parent: u32| (parent, child)));
+    }
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(&next) = found.get(at) {
+        found.extend(
+            parents
+                .iter()
+                .filter(|(parent, _)| *parent == next)
+                .map(|(_, child)| child),
+        );
+        at += 1;
+    }
+    found.split_off(1)
+}
+
+/// The program that a process runs.
+pub fn program(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+    name.unwrap_or_default().trim().to_owned()
+}
+
+/// Waits until the clients of a free run work: its history grows.
+pub fn await_work(history: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while std::fs::read_to_string(history).map_or(0, |text| text.lines().count()) < 200 {
+        assert!(Instant::now() < deadline, "the run does not begin");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

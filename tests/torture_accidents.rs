@@ -1,0 +1,151 @@
+//! What nobody planned during a free run: told for what it is, and the history kept.
+
+mod cli_support;
+
+use std::os::unix::fs::symlink;
+
+use cli_support::*;
+use rustix::process::{Pid, Signal, kill_process};
+
+const STORY: &str = r#"
+schema = "lockproof.scenario/1"
+name = "story"
+story = "Nothing is injected."
+
+[topology]
+kind = "single"
+
+[clients]
+count = 2
+
+[run]
+duration_ms = 1500
+runs = 1
+
+[expect.token]
+violated = []
+"#;
+
+/// Kills the descendants of a run that run this program, as an accident would.
+fn strike(run: u32, name: &str) -> usize {
+    let struck = descendants(run)
+        .into_iter()
+        .filter(|pid| program(*pid).starts_with(name));
+    let pids: Vec<u32> = struck.collect();
+    for pid in &pids {
+        kill_process(Pid::from_raw(*pid as i32).unwrap(), Signal::KILL).unwrap();
+    }
+    pids.len()
+}
+
+/// The run ends with an error that says this, and its history can be judged.
+fn ends_by(name: &str, complaint: &str) {
+    let place = Place::new();
+    place.write("story.toml", STORY);
+    let run = place.start("torture story.toml --lock token");
+    let history = place.path("runs/story/token/seed-1.history.jsonl");
+    await_work(&history);
+    assert!(strike(run.id(), name) > 0, "no {name}");
+    let said = Said::from(run.wait_with_output().unwrap());
+    said.failed(INTERNAL, &[complaint]);
+    let judged = place.run(&format!("history check {}", history.display()));
+    assert_ne!(judged.code, Some(USAGE), "{judged:#?}");
+    assert!(
+        judged.out.contains("mutual-exclusion-belief"),
+        "{judged:#?}"
+    );
+}
+
+#[test]
+fn a_server_that_dies_unplanned_ends_the_run_by_its_name() {
+    ends_by(
+        "redis-server",
+        "ended by itself (signal: 9 (SIGKILL)); the end of its log",
+    );
+}
+
+#[test]
+fn a_toxiproxy_that_vanishes_ends_the_run_by_its_name() {
+    ends_by("toxiproxy", "toxiproxy-server is not there to be asked");
+}
+
+#[test]
+fn a_planned_kill_is_no_accident() {
+    let place = Place::new();
+    let fault = "[nemesis]\nquiet_ms = [200, 300]\nfault_ms = [200, 300]\n\
+                 faults = [{ fault = \"node-restart\", servers = [\"node-0\"] }]\n";
+    let story = STORY.replace("[run]", &format!("{fault}[run]"));
+    place.write("story.toml", &story);
+    let said = place.run("torture story.toml --lock token");
+    assert_ne!(said.code, Some(INTERNAL), "{said:#?}");
+    let history = place.path("runs/story/token/seed-1.history.jsonl");
+    let history = std::fs::read_to_string(history).unwrap();
+    assert!(history.contains("\"f\":\"node-restart\""));
+}
+
+#[test]
+fn a_full_disk_ends_the_run_by_its_name() {
+    let place = Place::new();
+    place.write("story.toml", STORY);
+    let folder = place.path("runs/story/token");
+    std::fs::create_dir_all(&folder).unwrap();
+    symlink("/dev/full", folder.join("seed-1.history.jsonl")).unwrap();
+    let said = place.run("torture story.toml --lock token");
+    said.failed(
+        INTERNAL,
+        &["failed to write the history", "No space left on device"],
+    );
+}
+
+#[test]
+fn two_campaigns_at_once_do_not_meet() {
+    let place = Place::new();
+    place.write("story.toml", STORY);
+    let runs = ["one", "two"]
+        .map(|out| place.start(&format!("torture story.toml --lock token --out {out}")));
+    for run in runs {
+        let said = Said::from(run.wait_with_output().unwrap());
+        assert!(
+            [Some(FINE), Some(UNKNOWN)].contains(&said.code),
+            "{said:#?}"
+        );
+    }
+    let histories = ["one", "two"].map(|out| {
+        let path = place.path(&format!("{out}/story/token/seed-1.history.jsonl"));
+        std::fs::read_to_string(path).unwrap()
+    });
+    assert!(
+        histories
+            .iter()
+            .all(|history| history.contains("final-acquire"))
+    );
+}
+
+#[test]
+fn sentinels_that_never_agree_are_named_and_nothing_is_left() {
+    let place = Place::new();
+    // A server program whose Sentinels hear nothing of their configuration's group.
+    let real = lockproof::replay::binaries::find_default(
+        &lockproof::replay::binaries::server_directories(),
+    )
+    .unwrap();
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in *--sentinel*) sed -i '/known-sentinel/d;/announce/d;s/lockproof/other/' \"$1\";; esac\nexec {} \"$@\"\n",
+        real.path.display()
+    );
+    let program = place.write("odd-server", &text);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    place.write("story.toml", &STORY.replace("single", "sentinel"));
+    let said = place.run(&format!(
+        "torture story.toml --lock token --server {program}"
+    ));
+    said.failed(
+        INTERNAL,
+        &[
+            "did not become healthy within",
+            "the Sentinels say",
+            "sentinel-0",
+        ],
+    );
+}
