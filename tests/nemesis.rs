@@ -237,6 +237,32 @@ async fn link_faults_do_what_they_say_and_end() {
 }
 
 #[tokio::test]
+async fn what_one_partition_heals_another_still_stops() {
+    let mut topology = start(TopologyKind::Single).await;
+    let cut = |clients| {
+        FaultSpec::Partition {
+            between: one(clients),
+            and: one("nodes"),
+            one_way: false,
+            bytes: Bytes::Lost,
+        }
+        .build()
+    };
+    let (mut narrow, mut wide) = (cut("client-0"), cut("clients"));
+    let mut field = Field {
+        topology: &mut topology,
+        clients: &mut NoClients,
+    };
+    narrow.start(&mut field).await.unwrap();
+    wide.start(&mut field).await.unwrap();
+    narrow.heal(&mut field).await.unwrap();
+    assert!(!works(field.topology, 0, 0).await);
+    assert!(!works(field.topology, 1, 0).await);
+    wide.heal(&mut field).await.unwrap();
+    assert!(works(&topology, 0, 0).await && works(&topology, 1, 0).await);
+}
+
+#[tokio::test]
 async fn a_paused_server_applies_later_what_came_meanwhile() {
     let mut topology = start(TopologyKind::Single).await;
     let mut late = client(&topology, 0, 0).await;

@@ -1,5 +1,6 @@
 //! The proxy of one link, of whichever kind, and the making of many.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use tokio::task::JoinSet;
 use super::super::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing, Mode};
 use super::super::proxy::event::LinkId;
 use super::super::proxy::toxiproxy::{Place, Toxiproxy, ToxiproxyLink};
-use super::super::proxy::{Applied, Cut, Link, LinkAction};
+use super::super::proxy::{Applied, Cut, Direction, Link, LinkAction};
 use super::door::Way;
 use super::error::TopologyError;
 use super::names::{Channel, LinkName, Party};
@@ -23,50 +24,105 @@ const AT_ONCE: usize = 16;
 /// What the names of all our proxies begin with.
 const NAMES: &str = "lockproof.";
 
-/// The proxy of one link.
+/// One link.
 #[derive(Debug)]
-pub(super) enum Wire {
+pub(super) struct Wire {
+    proxy: Proxy,
+    /// How many faults stop it just now, each in its way: what one heals, another
+    /// may still want.
+    stops: Mutex<BTreeMap<Stop, u32>>,
+}
+
+/// A way to stop a link, or one direction of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stop {
+    Hold(Direction),
+    Blackhole(Direction),
+    Down,
+}
+
+/// Of whichever kind.
+#[derive(Debug)]
+enum Proxy {
     Embedded(Arc<EmbeddedProxy>),
     Toxiproxy(Box<ToxiproxyLink>),
+}
+
+impl From<Proxy> for Wire {
+    fn from(proxy: Proxy) -> Wire {
+        Wire {
+            proxy,
+            stops: Mutex::default(),
+        }
+    }
 }
 
 impl Wire {
     /// The way through this link, for a door.
     pub fn way(&self) -> Way {
-        match self {
-            Wire::Embedded(proxy) => Way::Embedded(proxy.clone()),
-            Wire::Toxiproxy(link) => Way::Address(link.address()),
+        match &self.proxy {
+            Proxy::Embedded(proxy) => Way::Embedded(proxy.clone()),
+            Proxy::Toxiproxy(link) => Way::Address(link.address()),
         }
     }
 
     /// Takes the proxy away from a toxiproxy that outlives this run.
     pub async fn remove(self) -> Result<(), TopologyError> {
-        match self {
-            Wire::Embedded(_) => Ok(()),
-            Wire::Toxiproxy(link) => Ok(link.delete().await?),
+        match self.proxy {
+            Proxy::Embedded(_) => Ok(()),
+            Proxy::Toxiproxy(link) => Ok(link.delete().await?),
         }
     }
 
     pub fn embedded(&self) -> Option<&EmbeddedProxy> {
-        match self {
-            Wire::Embedded(proxy) => Some(proxy),
-            Wire::Toxiproxy(_) => None,
+        match &self.proxy {
+            Proxy::Embedded(proxy) => Some(proxy),
+            Proxy::Toxiproxy(_) => None,
+        }
+    }
+
+    /// Whether this action changes anything, given the other faults in force.
+    fn counts(&self, action: LinkAction) -> bool {
+        let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stop, begins) = match action {
+            LinkAction::Hold(direction) => (Stop::Hold(direction), true),
+            LinkAction::Release(direction) => (Stop::Hold(direction), false),
+            LinkAction::Blackhole(direction) => (Stop::Blackhole(direction), true),
+            LinkAction::Fill(direction) => (Stop::Blackhole(direction), false),
+            LinkAction::Down => (Stop::Down, true),
+            LinkAction::Up => (Stop::Down, false),
+            LinkAction::Heal => {
+                stops.clear();
+                return true;
+            }
+            _ => return true,
+        };
+        let count = stops.entry(stop).or_default();
+        if begins {
+            *count += 1;
+            *count == 1
+        } else {
+            *count = count.saturating_sub(1);
+            *count == 0
         }
     }
 }
 
 impl Link for Wire {
     fn address(&self) -> SocketAddr {
-        match self {
-            Wire::Embedded(proxy) => proxy.address(),
-            Wire::Toxiproxy(link) => link.address(),
+        match &self.proxy {
+            Proxy::Embedded(proxy) => proxy.address(),
+            Proxy::Toxiproxy(link) => link.address(),
         }
     }
 
     fn apply(&self, action: LinkAction) -> Applied<'_> {
-        match self {
-            Wire::Embedded(proxy) => proxy.apply(action),
-            Wire::Toxiproxy(link) => link.apply(action),
+        if !self.counts(action) {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        match &self.proxy {
+            Proxy::Embedded(proxy) => proxy.apply(action),
+            Proxy::Toxiproxy(link) => link.apply(action),
         }
     }
 }
@@ -153,7 +209,7 @@ impl WireMaker {
                 Some(place) => toxiproxy.link_at(&plain, place, upstream, Cut::Rst).await?,
                 None => toxiproxy.link(&plain, upstream, Cut::Rst).await?,
             };
-            return Ok(Wire::Toxiproxy(Box::new(link)));
+            return Ok(Proxy::Toxiproxy(Box::new(link)).into());
         }
         // Only a client's commands are looked at; replication, Sentinels and the
         // bus are bytes.
@@ -178,6 +234,6 @@ impl WireMaker {
         };
         let events = watched.unwrap_or_else(|| unbounded_channel().0);
         let proxy = EmbeddedProxy::start(id, upstream, options, events).await?;
-        Ok(Wire::Embedded(Arc::new(proxy)))
+        Ok(Proxy::Embedded(Arc::new(proxy)).into())
     }
 }
