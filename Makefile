@@ -7,7 +7,7 @@
 TARGET = $${CARGO_TARGET_DIR:-target}
 PHASE = scripts/phase.sh
 
-.PHONY: run test setup format lint tests docs licences build baseline
+.PHONY: run test setup format lint tests docs licences build baseline scenarios
 # The phases share one target directory and two cores; side by side they would
 # only wait for each other's locks.
 .NOTPARALLEL:
@@ -15,7 +15,7 @@ PHASE = scripts/phase.sh
 run: setup build
 	$(TARGET)/release/lockproof run
 
-test: setup format lint tests docs licences baseline
+test: setup format lint tests docs licences baseline scenarios
 
 setup:
 	@$(PHASE) setup scripts/setup.sh $(SETUP)
@@ -47,3 +47,7 @@ build:
 # one that the tests have built: an optimised one takes longer to build than it saves.
 baseline:
 	@$(PHASE) baseline cargo run --locked --quiet -- run --baseline
+
+# Every scenario as it expects, replayed: fewer times than a user would.
+scenarios:
+	@$(PHASE) scenarios cargo run --locked --quiet -- scenario run --replays 3 --walks 2
