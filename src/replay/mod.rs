@@ -5,6 +5,7 @@ pub mod client;
 pub mod clock;
 pub mod gate;
 pub mod nemesis;
+pub mod own_network;
 pub mod process;
 pub mod protocol;
 pub mod proxy;

@@ -1,18 +1,22 @@
 //! A partition: one group's bytes do not reach another.
 //!
-//! Two kinds of it are real. While a partition is shorter than TCP's patience,
+//! Three kinds of it are real. While a partition is shorter than TCP's patience,
 //! the kernel sends again what was lost, so bytes arrive late: that is how a
 //! request is applied long after its sender gave up. In a longer one connections
 //! die with what was in them. The first is a hold; the second a black hole, at
-//! whose end the connections are reset, as the peer's kernel would.
+//! whose end the connections are reset, as the peer's kernel would. Both are done by
+//! proxies, which still answer whoever connects. The third needs root: the kernel
+//! drops packets, so that new connections hang as well.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::proxy::{Cut, LinkAction};
+use super::super::own_network::drop_packets;
+use super::super::proxy::{Cut, Direction, LinkAction};
+use super::super::topology::{LinkName, Topology};
 use super::flows::{Flow, apply_all, apply_links, flows, links_of, none_found};
 use super::target::{Target, names, resolve};
-use super::{Fault, Field, Struck};
+use super::{Fault, Field, NemesisError, Struck};
 
 /// What becomes of bytes that a partition stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,6 +26,9 @@ pub enum Bytes {
     Late,
     /// They are lost, and their connections with them.
     Lost,
+    /// Their packets are dropped, as behind a pulled cable; TCP sends again. Only
+    /// in a network of the run's own, which needs root (`--own-network`).
+    Dropped,
 }
 
 /// Bytes stop between two groups.
@@ -60,11 +67,13 @@ impl Fault for Partition {
             if self.struck.is_empty() {
                 return Err(none_found("partition"));
             }
-            let stop = match self.bytes {
-                Bytes::Late => LinkAction::Hold,
-                Bytes::Lost => LinkAction::Blackhole,
-            };
-            apply_all(field.topology, &self.struck, stop).await?;
+            match self.bytes {
+                Bytes::Late => apply_all(field.topology, &self.struck, LinkAction::Hold).await?,
+                Bytes::Lost => {
+                    apply_all(field.topology, &self.struck, LinkAction::Blackhole).await?;
+                }
+                Bytes::Dropped => drop_all(field.topology, &self.struck, true)?,
+            }
             Ok(json!({
                 "between": names(&between), "and": names(&and), "one_way": self.one_way,
                 "bytes": self.bytes, "flows": self.struck.len(),
@@ -83,9 +92,44 @@ impl Fault for Partition {
                     let links = links_of(&self.struck);
                     apply_links(field.topology, &links, LinkAction::Cut(Cut::Rst)).await?;
                 }
+                Bytes::Dropped => drop_all(field.topology, &self.struck, false)?,
             }
             self.struck.clear();
             Ok(json!({}))
         })
     }
+}
+
+/// Drops the packets of these flows, or lets them pass; goes on after an error and
+/// gives the first.
+fn drop_all(topology: &Topology, flows: &[Flow], drop: bool) -> Result<(), NemesisError> {
+    let mut first = Ok(());
+    for (name, direction) in flows {
+        let done = drop_one(topology, *name, *direction, drop);
+        if first.is_ok() {
+            first = done;
+        }
+    }
+    first
+}
+
+fn drop_one(
+    topology: &Topology,
+    name: LinkName,
+    direction: Direction,
+    drop: bool,
+) -> Result<(), NemesisError> {
+    let not_here = |why: String| NemesisError::NotApplicable {
+        fault: "partition",
+        why,
+    };
+    if topology.options().attach.is_some() {
+        return Err(not_here("attached servers are in another network".into()));
+    }
+    if topology.kind().replicates() && topology.embedded(name).is_some() {
+        let why = "behind an announced address the embedded proxy has no port of its own";
+        return Err(not_here(format!("{why}; use toxiproxy")));
+    }
+    let port = topology.link(name)?.address().port();
+    drop_packets(port, direction, drop).map_err(|error| not_here(error.to_string()))
 }

@@ -203,6 +203,10 @@ impl FaultSpec {
                 _ => None,
             },
             FaultSpec::WaitTimeout {} if !linked => Some(LINK),
+            FaultSpec::Partition {
+                bytes: Bytes::Dropped,
+                ..
+            } => Some("attached servers are in another network than ours"),
             FaultSpec::Partition { between, and, .. }
             | FaultSpec::SlowNetwork { between, and, .. }
             | FaultSpec::Bandwidth { between, and, .. }

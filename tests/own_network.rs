@@ -1,0 +1,107 @@
+//! A network of the run's own: partitions that drop packets.
+
+mod cli_support;
+
+use cli_support::*;
+use serde_json::Value;
+
+const STORY: &str = r#"
+schema = "lockproof.scenario/1"
+name = "cable"
+story = "The cable of one client is pulled."
+
+[topology]
+kind = "single"
+
+[clients]
+count = 3
+ttl_ms = 1000
+timeout_ms = 150
+
+[nemesis]
+quiet_ms = [400, 400]
+fault_ms = [800, 800]
+faults = [{ fault = "partition", between = ["client-1"], and = ["nodes"], one_way = false, bytes = "dropped" }]
+
+[run]
+duration_ms = 2000
+runs = 1
+
+[expect.token]
+violated = []
+"#;
+
+/// As root with iptables the test is about packets, otherwise about the error.
+fn privileged() -> bool {
+    let iptables = std::process::Command::new("iptables")
+        .arg("--version")
+        .output();
+    rustix::process::geteuid().is_root() && iptables.is_ok()
+}
+
+fn history(place: &Place) -> Vec<Value> {
+    let path = place.path("runs/cable/token/seed-1.history.jsonl");
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().skip(1);
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// When the nemesis said this phase, in ns.
+fn said(history: &[Value], phase: &str) -> u64 {
+    let event = history
+        .iter()
+        .find(|event| event["value"]["phase"] == phase);
+    event.expect(phase)["time"].as_u64().unwrap()
+}
+
+/// Acquires of a client that succeeded between these times.
+fn acquired(history: &[Value], client: u64, from: u64, to: u64) -> usize {
+    let counts = |event: &&Value| {
+        let time = event["time"].as_u64().unwrap();
+        event["process"] == client
+            && event["f"] == "acquire"
+            && event["type"] == "ok"
+            && (from..to).contains(&time)
+    };
+    history.iter().filter(counts).count()
+}
+
+#[test]
+fn a_pulled_cable_stops_one_client_and_it_goes_on_afterwards() {
+    let place = Place::new();
+    place.write("story.toml", STORY);
+    let run = place.run("torture story.toml --lock token --own-network");
+    if !privileged() {
+        run.failed(USAGE, &["iptables"]);
+        return;
+    }
+    assert!([Some(FINE), Some(UNKNOWN)].contains(&run.code), "{run:#?}");
+    let history = history(&place);
+    let (from, to) = (said(&history, "started"), said(&history, "healing"));
+    let end = u64::MAX;
+    assert!(acquired(&history, 1, 0, from) > 0, "before");
+    assert_eq!(acquired(&history, 1, from + 50_000_000, to), 0, "during");
+    assert!(acquired(&history, 1, to, end) > 0, "after");
+    assert!(acquired(&history, 0, from, to) > 0, "others go on");
+    // Nobody answers, not even to a new connection: what is asked times out.
+    let refused = history.iter().any(|event| {
+        event["process"] == 1
+            && event["error"]
+                .as_str()
+                .is_some_and(|error| error.contains("refused"))
+    });
+    assert!(!refused);
+}
+
+#[test]
+fn dropped_packets_need_a_network_of_ones_own() {
+    let place = Place::new();
+    place.write("story.toml", STORY);
+    let run = place.run("torture story.toml --lock token");
+    run.failed(INTERNAL, &["partition cannot be had here", "--own-network"]);
+    place
+        .run("torture story.toml --own-network --attach redis://127.0.0.1:1")
+        .failed(USAGE, &["--attach"]);
+}
