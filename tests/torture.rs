@@ -31,6 +31,17 @@ fn a_run_leaves_a_history_that_can_be_judged_again_and_a_schedule_of_its_seed() 
         let said = place.run(&line);
         assert_eq!(said.code, Some(FINE), "{said:#?}");
         assert!(said.out.contains("mutual-exclusion-belief"), "{}", said.out);
+        let report = text(&place.path(&format!("{out}/clock-jump/report.json")));
+        let report = lockproof::report::parse(&report).unwrap();
+        let row = &report.scenarios[0];
+        assert_eq!(
+            (row.lock.as_str(), row.scenario.as_str()),
+            ("token", "clock-jump")
+        );
+        let run = &row.free.as_ref().unwrap().runs[0];
+        assert_eq!(run.seed, 7);
+        let page = text(&place.path(&format!("{out}/clock-jump/token/seed-7.html")));
+        assert!(page.contains("operations, drawn as"), "{page}");
         let folder = place.path(&format!("{out}/clock-jump/token"));
         let schedule = text(&only(&folder, ".schedule.json"));
         let planned = schedule.matches("\"start\"").count();
@@ -59,6 +70,45 @@ fn a_short_run_on_three_servers_works_and_a_misspelt_scenario_is_told() {
     let said = place.run("torture overrunn");
     assert_eq!(said.code, Some(USAGE), "{said:#?}");
     assert!(said.err.contains("did you mean `overrun`?"), "{}", said.err);
+}
+
+#[test]
+fn pauses_of_several_lengths_are_compared() {
+    let place = Place::new();
+    let said = place.run(
+        "torture published-set-up --lock token --pauses 0.6,0.1 --duration 7 --runs 1 --out runs",
+    );
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    let text = text(&place.path("runs/published-set-up/report.json"));
+    let report = lockproof::report::parse(&text).unwrap();
+    let row = &report.scenarios[0];
+    let points: Vec<u64> = row.sweep.iter().map(|point| point.pause_ms).collect();
+    assert_eq!(points, [200, 1200], "shortest first");
+    for point in &row.sweep {
+        assert_eq!(
+            point.losses.events, 0,
+            "a pause shorter than the lease loses nothing"
+        );
+        assert!(point.losses.of > 5);
+        assert_eq!(point.runs[0].faults, 1, "as many pauses at each length");
+    }
+    assert!(said.out.contains("lost updates"), "{}", said.out);
+}
+
+#[test]
+fn pauses_that_make_no_sense_are_told() {
+    let place = Place::new();
+    for (line, words) in [
+        ("torture clock-jump --pauses 1", "guarded-set"),
+        ("torture published-set-up --pauses 0", "0.01 to 50"),
+        (
+            "torture published-set-up --pauses 2 --duration 3",
+            "raise --duration",
+        ),
+    ] {
+        let said = place.run(line);
+        said.failed(USAGE, &[words]);
+    }
 }
 
 /// Everything that descends from a process.

@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Ended {
         None => None,
     };
     let real = args.real.find()?;
-    let heading = heading(command(&args), &config, &text, &real);
+    let heading = heading(command(&args), config.seed, &text, &real);
     let stage = Terminal {
         screen: Screen::new(false),
         out: args.out.clone(),
@@ -86,12 +86,7 @@ fn command(args: &Args) -> String {
 }
 
 /// A report without cells: versions, seed and the command that repeats it.
-pub(super) fn heading(
-    command: String,
-    config: &Config,
-    text: &str,
-    real: &super::real::Real,
-) -> Report {
+pub(super) fn heading(command: String, seed: u64, text: &str, real: &super::real::Real) -> Report {
     Report {
         schema: SCHEMA.into(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
@@ -102,7 +97,7 @@ pub(super) fn heading(
             }],
             proxy: Some(real.proxy.into()),
         },
-        seed: config.seed,
+        seed,
         command,
         config: text.to_owned(),
         properties: Default::default(),
@@ -110,6 +105,7 @@ pub(super) fn heading(
         locks: Vec::new(),
         cells: Vec::new(),
         counterexamples: Vec::new(),
+        scenarios: Vec::new(),
     }
 }
 

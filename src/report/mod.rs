@@ -7,11 +7,15 @@
 
 pub mod baseline;
 pub mod diagram;
+pub mod figure;
 mod html;
 mod junit;
 mod markdown;
 mod matrix;
 pub mod model;
+pub mod run;
+pub mod scenario;
+mod scenario_view;
 pub mod terminal;
 
 use std::io::Write;

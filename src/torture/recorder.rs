@@ -1,5 +1,6 @@
 //! What happened, into the history, from many threads at once.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -24,6 +25,9 @@ pub struct Tally {
     pub stalls: u64,
     /// The longest of these, in ms.
     pub stall_max_ms: u64,
+    /// Acquires that succeeded while another client believed that it held: what
+    /// can be counted on the way. The judgement comes later, from the file.
+    pub double_holds: u64,
 }
 
 /// Writes the history of a run. Clones write to the same file.
@@ -37,6 +41,8 @@ struct Inner {
     writer: Writer<File>,
     tally: Tally,
     newest: u64,
+    /// Clients that believe that they hold. All compete for one key.
+    holders: BTreeSet<u32>,
     /// When the nemesis stopped or killed a client, from and to, in ns.
     stops: Vec<(u64, Option<u64>)>,
     /// The first error of the file; what comes after it is not written.
@@ -53,6 +59,7 @@ impl Recorder {
             writer: Writer::create(File::create(path)?, header)?,
             tally: Tally::default(),
             newest: 0,
+            holders: BTreeSet::new(),
             stops: Vec::new(),
             broken: None,
         };
@@ -119,9 +126,34 @@ impl Inner {
         let lock = matches!(event.f.as_str(), "acquire" | "release");
         self.tally.operations += u64::from(lock && event.kind != Kind::Invoke);
         self.tally.acquired += u64::from(event.f == "acquire" && event.kind == Kind::Ok);
+        self.note_hold(event);
         match event.f.as_str() {
             "client-pause" | "client-crash" => self.note_stop(event),
             "stall" => self.note_stall(event),
+            _ => {}
+        }
+    }
+
+    fn note_hold(&mut self, event: &Event) {
+        let client = match event.process {
+            Process::Client(client) => client,
+            Process::Nemesis if event.f == "crash" => {
+                let client = event.value["client"].as_u64();
+                self.holders
+                    .retain(|holder| Some(u64::from(*holder)) != client);
+                return;
+            }
+            _ => return,
+        };
+        match (event.f.as_str(), event.kind) {
+            ("acquire", Kind::Ok) => {
+                let others = self.holders.iter().any(|holder| *holder != client);
+                self.tally.double_holds += u64::from(others);
+                self.holders.insert(client);
+            }
+            ("release", Kind::Invoke) | ("lost", Kind::Info) => {
+                self.holders.remove(&client);
+            }
             _ => {}
         }
     }
