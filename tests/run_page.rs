@@ -322,6 +322,35 @@ fn no_history_makes_a_page_too_large() {
 }
 
 #[test]
+fn no_number_and_no_text_is_too_large() {
+    let long = "x".repeat(1 << 20);
+    let header = json!({
+        "schema": "lockproof.history/1", "lock": long, "workload": long, "ttl_ms": i64::MAX,
+        "clients": u32::MAX, "nodes": u32::MAX, "seed": u64::MAX, "scenario": long,
+        "versions": { "redis": long },
+    });
+    let mut made = Made {
+        text: format!("{header}\n"),
+    };
+    made.acquire(u32::MAX, 1, 2);
+    made.acquire(0, 3, 4);
+    made.say(5, 0, "info", "stall", json!({ "gap_ms": 1e300 }));
+    made.say(6, 0, "invoke", "add", json!({ "element": long }));
+    made.say(7, 0, "ok", "add", json!(null));
+    let end = u64::MAX - 5;
+    let last = json!({ "time": end, "process": "harness", "type": "ok", "f": "final-set", "value": { "elements": [] } });
+    writeln!(made.text, "{last}").unwrap();
+    let (judgement, timeline) = drawn(&made.text);
+    assert_eq!(timeline.duration_ns, end);
+    let page = rendered(&judgement, &timeline);
+    assert!(page.len() < 1 << 20, "{}", page.len());
+    assert!(
+        !page.contains("NaN") && !page.contains("inf"),
+        "every figure is one"
+    );
+}
+
+#[test]
 fn a_history_without_operations_has_a_page() {
     let made = Made::new(2000, 1);
     let text = page(&made.text);

@@ -96,6 +96,83 @@ fn pauses_of_several_lengths_are_compared() {
 }
 
 #[test]
+fn model_replays_and_free_runs_stand_in_one_row() {
+    let place = Place::new();
+    let said = place.run(
+        "scenario run overrun clock-jump --lock token --free --duration 2.5 --runs 1 --replays 1 --walks 1 --out all",
+    );
+    assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
+    let read = |path: &str| lockproof::report::parse(&text(&place.path(path))).unwrap();
+    let own = read("all/overrun/report.json");
+    assert!(!own.cells.is_empty());
+    let row = &own.scenarios[0];
+    let model = row.model.as_ref().unwrap();
+    assert!(model.explored);
+    assert!(model.properties.iter().all(|says| says.control.is_some()));
+    let replays = row.replays().unwrap();
+    assert!(replays.attempts > 0 && replays.reproduced == replays.attempts);
+    assert_eq!(row.free.as_ref().unwrap().runs.len(), 1);
+    let page = row.free.as_ref().unwrap().runs[0].page.clone().unwrap();
+    assert!(place.path(&format!("all/overrun/{page}")).exists());
+
+    let all = read("all/report.json");
+    let names: Vec<&str> = all
+        .scenarios
+        .iter()
+        .map(|row| row.scenario.as_str())
+        .collect();
+    assert_eq!(names, ["overrun", "clock-jump"]);
+    assert!(
+        all.cells.is_empty(),
+        "they stand in the scenario's own report"
+    );
+    for row in &all.scenarios {
+        assert!(
+            place
+                .path(&format!("all/{}", row.page.as_ref().unwrap()))
+                .exists()
+        );
+        let run = &row.free.as_ref().unwrap().runs[0];
+        assert!(
+            place
+                .path(&format!("all/{}", run.page.as_ref().unwrap()))
+                .exists()
+        );
+    }
+}
+
+#[test]
+fn a_history_is_drawn_wherever_it_comes_from() {
+    let place = Place::new();
+    let guide =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/history.md")).unwrap();
+    let example = guide
+        .split("```jsonl\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    place.write("mine.jsonl", example);
+    let said = place.run("history page mine.jsonl");
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    let page = text(&place.path("mine.html"));
+    assert!(page.contains("observed 1 in 2"), "{page}");
+    let again = place.run("history page mine.jsonl --out again.html");
+    assert_eq!(again.code, Some(FINE));
+    assert_eq!(page, text(&place.path("again.html")), "the same bytes");
+
+    place
+        .run("history page mine.jsonl --out mine.jsonl")
+        .failed(USAGE, &["is the history itself"]);
+    place.write("broken.jsonl", "{}\n");
+    place
+        .run("history page broken.jsonl")
+        .failed(USAGE, &["line 1"]);
+    assert!(!place.path("broken.html").exists());
+}
+
+#[test]
 fn pauses_that_make_no_sense_are_told() {
     let place = Place::new();
     for (line, words) in [

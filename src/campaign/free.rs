@@ -6,7 +6,7 @@
 
 use crate::check::Verdict;
 use crate::history::{Finding, FindingVerdict, Judgement, ORACLES};
-use crate::report::model::{Cell, Report};
+use crate::report::model::{Agreement as CellAgreement, Cell, Report};
 use crate::report::scenario as row;
 use crate::report::scenario::{FreeAgreement, ModelSays, PropertySays, ScenarioRow, Share};
 use crate::scenario::{Expectation, Kind, Scenario};
@@ -54,7 +54,7 @@ pub fn row(
         scenario: scenario.name.clone(),
         story: scenario.story.trim().replace('\n', " "),
         lock: lock.to_owned(),
-        topology: topology(scenario),
+        topology: topology(scenario, lock, outcomes),
         workload: scenario.workload.kind.name().to_owned(),
         clients: scenario.clients.count,
         ttl_ms: scenario.clients.ttl_ms,
@@ -74,13 +74,12 @@ pub fn row(
         command,
     };
     if let Some(report) = directed {
-        let differs = |cell: &&Cell| {
-            cell.lock == lock
-                && cell
-                    .expected
-                    .is_some_and(|expected| expected != cell.verdict)
-        };
-        row.unexpected |= report.cells.iter().any(|cell| differs(&cell));
+        let mut cells = report.cells.iter().filter(|cell| cell.lock == lock);
+        if cells.any(|cell| cell.agreement() == CellAgreement::Contradicted) {
+            row.unexpected = true;
+            row.notes
+                .push("a replay or a walk went another way than the model says".into());
+        }
     }
     if let Some(expected) = expected {
         compare(&mut row, scenario, expected, outcomes);
@@ -88,16 +87,21 @@ pub fn row(
     row
 }
 
-fn topology(scenario: &Scenario) -> String {
+/// The servers in words. A lock that asks for several masters gets them where the
+/// scenario has one server, so what ran knows best.
+fn topology(scenario: &Scenario, lock: &str, outcomes: &Outcomes) -> String {
+    let swept = outcomes.sweep.iter().flat_map(|(_, runs)| runs);
+    let ran = outcomes.plain.iter().chain(swept).next();
+    let expected = scenario.expect.get(lock).and_then(|found| found.nodes);
+    let nodes = ran
+        .map(|outcome| outcome.judgement.header.nodes)
+        .or(expected.or(scenario.topology.nodes).map(u32::from));
     match scenario.topology.kind {
-        Kind::Single => "one server".into(),
-        Kind::Masters => format!(
-            "{} masters",
-            scenario
-                .topology
-                .nodes
-                .map_or("the lock's".to_owned(), |nodes| nodes.to_string())
-        ),
+        Kind::Single | Kind::Masters => match nodes {
+            Some(1) => "one server".into(),
+            Some(nodes) => format!("{nodes} masters"),
+            None => "as many masters as the lock asks for".into(),
+        },
         Kind::Replicated => format!(
             "a primary and {} replicas",
             scenario.topology.replicas.unwrap_or(1)

@@ -110,10 +110,15 @@ impl Session<'_> {
         lock: &LockFile,
         pause: Option<(f64, u32)>,
     ) -> Result<Vec<Outcome>, Failure> {
-        let seeds = self.seed..self.seed + u64::from(self.runs);
-        seeds
-            .map(|seed| self.one(scenario, lock, pause, seed))
-            .collect()
+        let mut outcomes = Vec::new();
+        for seed in self.seed..self.seed.saturating_add(u64::from(self.runs)) {
+            // Ctrl-C ends the runs, and what was done is still judged and told.
+            if screen::interrupted() {
+                break;
+            }
+            outcomes.push(self.one(scenario, lock, pause, seed)?);
+        }
+        Ok(outcomes)
     }
 
     fn one(
@@ -138,7 +143,8 @@ impl Session<'_> {
             history: file(".history.jsonl"),
         };
         write(&file(".schedule.json"), &free::schedule(&options).to_json())?;
-        let title = format!("{}, {}, {prefix}seed {seed}", scenario.name, lock.name);
+        let pauses = pause.map_or(String::new(), |(_, ms)| format!(" pauses of {ms} ms,"));
+        let title = format!("{}, {},{pauses} seed {seed}", scenario.name, lock.name);
         let run = self.watched(&title, &options)?;
         show(&title, &run, &options)?;
         let mut judgement = judge(&options.history)?;

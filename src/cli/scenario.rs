@@ -151,6 +151,9 @@ fn play(args: RunArgs) -> Ended {
     let mut exit = Exit::Nothing;
     let mut overview: Option<Report> = None;
     for (name, scenario) in names.iter().zip(&scenarios) {
+        if screen::interrupted() {
+            break;
+        }
         let (ended, report) = play_one(&args, name, scenario)?;
         exit = worse(exit, ended);
         if let Some(report) = report {
@@ -243,7 +246,11 @@ fn play_one(
     let mut exit = conclusion(&report, differences.is_empty());
     let locks = scenario.expect.keys();
     for lock in locks.filter(|name| args.lock.as_ref().is_none_or(|only| only == *name)) {
-        let (ended, row) = add(args, (name, scenario), &mut report, lock, duration)?;
+        let (ended, mut row) = add(args, (name, scenario), &mut report, lock, duration)?;
+        let own = |difference: &&String| difference.starts_with(&format!("{lock}: "));
+        let notes: Vec<String> = differences.iter().filter(own).cloned().collect();
+        row.unexpected |= !notes.is_empty();
+        row.notes.extend(notes);
         exit = exit.max(ended);
         report.scenarios.push(row);
     }

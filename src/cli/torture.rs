@@ -77,6 +77,9 @@ pub fn run(args: Args) -> Ended {
     report.environment.proxy = Some(free::proxy_name(&session.proxy).into());
     let mut exit = Exit::Nothing;
     for (name, lock) in names.iter().zip(&locks) {
+        if screen::interrupted() {
+            break;
+        }
         let outcomes = session.play(lock)?;
         let command = command(&args, &session, Some(name));
         let row = rows::row(&scenario, &lock.name, None, &outcomes, command);

@@ -19,6 +19,7 @@ pub(super) struct ScenarioView<'a> {
 #[derive(Serialize)]
 struct RowView<'a> {
     lock: &'a str,
+    topology: &'a str,
     explored: bool,
     asked: bool,
     violated: Vec<&'a str>,
@@ -83,8 +84,8 @@ pub(super) fn scenarios(report: &Report) -> Vec<ScenarioView<'_>> {
                 name: &row.scenario,
                 story: &row.story,
                 set_up: format!(
-                    "{} clients, lease {} ms, workload {}, {}",
-                    row.clients, row.ttl_ms, row.workload, row.topology
+                    "{} clients, lease {} ms, workload {}",
+                    row.clients, row.ttl_ms, row.workload
                 ),
                 rows: Vec::new(),
             });
@@ -106,6 +107,7 @@ fn row_view(row: &ScenarioRow) -> RowView<'_> {
         .any(|says| says.control.is_some());
     RowView {
         lock: &row.lock,
+        topology: &row.topology,
         explored: row.model.as_ref().is_some_and(|model| model.explored),
         asked: row.model.is_some(),
         violated: row.with_verdict(Verdict::Violated),

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Agreement, Cell, Report, verdict_mark, verdict_word};
-use super::scenario::{ScenarioRow, losses_words};
+use super::scenario::{ScenarioRow, losses_words, percent};
 use super::scenario_view::model_word;
 use crate::check::{CheckReport, CheckResult, Verdict};
 use crate::trace::{Assumption, words};
@@ -81,6 +81,11 @@ pub fn free_runs(row: &ScenarioRow) -> String {
             ]);
         }
         out += &format!("{table}\n");
+        if let Some(published) = &row.published {
+            let of = words::printable(&published.of);
+            let rate = percent(published.lost_rate);
+            out += &format!("published for {of} in this set-up: about {rate}\n");
+        }
     }
     match row.losses_words() {
         Some(losses) => out + &words::printable(&losses) + "\n",

@@ -183,3 +183,46 @@ impl Inner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn double_holds_are_counted_while_a_run_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let header = Header {
+            schema: crate::history::SCHEMA.into(),
+            lock: "token".into(),
+            workload: "hold".into(),
+            ttl_ms: 2000,
+            clients: 3,
+            nodes: 1,
+            seed: 1,
+            scenario: None,
+            reentrant: false,
+            versions: Default::default(),
+            params: Default::default(),
+        };
+        let path = folder.path().join("history.jsonl");
+        let recorder = Recorder::create(&path, &header, now_ns()).unwrap();
+        let say = |client, kind, f: &str| {
+            recorder.say(Process::Client(client), kind, f, json!(null));
+            recorder.tally().double_holds
+        };
+        assert_eq!(say(0, Kind::Ok, "acquire"), 0);
+        assert_eq!(say(0, Kind::Ok, "acquire"), 0, "again by the same client");
+        assert_eq!(say(1, Kind::Ok, "acquire"), 1);
+        say(1, Kind::Invoke, "release");
+        assert_eq!(say(2, Kind::Ok, "acquire"), 2, "client 0 holds still");
+        recorder.say(
+            Process::Nemesis,
+            Kind::Info,
+            "crash",
+            json!({ "client": 0 }),
+        );
+        say(2, Kind::Info, "lost");
+        assert_eq!(say(1, Kind::Ok, "acquire"), 2, "nobody else holds any more");
+    }
+}

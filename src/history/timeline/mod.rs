@@ -201,18 +201,18 @@ fn detail(judgement: &Judgement, violations: &[ViolationMark], slice_ns: u64) ->
     if judgement.operations <= WHOLE_OPERATIONS {
         return Detail::Whole;
     }
-    let lease_ns = judgement.header.ttl_ms.max(0) as u64 * 1_000_000;
+    let lease_ns = (judgement.header.ttl_ms.max(0) as u64).saturating_mul(1_000_000);
     // An operation gives up to two marks on average: an attempt, a hold with its
     // validity, and a release that gives none.
     let dense = 2.0 * judgement.operations as f64 / judgement.duration_ns.max(1) as f64;
-    let mut half = (DETAIL_LEASES * lease_ns).max(DETAIL_NS_MIN);
+    let mut half = lease_ns.saturating_mul(DETAIL_LEASES).max(DETAIL_NS_MIN);
     loop {
         let spans = around(violations, half, slice_ns);
         let kept: u64 = spans.iter().map(|(from, to)| to - from).sum();
         if half <= DETAIL_NS_MIN || kept as f64 * dense <= MARKS_MAX as f64 {
             return Detail::Around(spans);
         }
-        half = (half * 4 / 5).max(DETAIL_NS_MIN);
+        half = (half / 5 * 4).max(DETAIL_NS_MIN);
     }
 }
 
@@ -221,7 +221,8 @@ fn around(violations: &[ViolationMark], half: u64, slice_ns: u64) -> Vec<(u64, u
     let mut spans: Vec<(u64, u64)> = Vec::new();
     for mark in violations {
         let from = mark.time.saturating_sub(half) / slice_ns * slice_ns;
-        let to = (mark.time.saturating_add(half) / slice_ns + 1) * slice_ns;
+        let to = (mark.time.saturating_add(half) / slice_ns).saturating_add(1);
+        let to = to.saturating_mul(slice_ns);
         match spans.last_mut() {
             Some((_, end)) if from <= *end => *end = to.max(*end),
             _ => spans.push((from, to)),

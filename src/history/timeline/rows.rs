@@ -203,7 +203,10 @@ impl Rows {
         let detail = self.detail;
         let strip = |mut row: Row| {
             // Where marks are complete, shares would say the same again.
-            let doubled = |slice: u64| detail.covers(slice * slice_ns, (slice + 1) * slice_ns);
+            let doubled = |slice: u64| {
+                let from = slice.saturating_mul(slice_ns);
+                detail.covers(from, from.saturating_add(slice_ns))
+            };
             row.seen.shares.retain(|slice, _| !doubled(*slice));
             row.seen
         };
@@ -338,7 +341,8 @@ impl Row {
     fn share(&mut self, mark: Mark, slice_ns: u64) {
         let last = (mark.to / slice_ns).min(SLICES);
         for slice in mark.from / slice_ns..=last {
-            let (from, to) = (slice * slice_ns, (slice + 1) * slice_ns);
+            let from = slice.saturating_mul(slice_ns);
+            let to = from.saturating_add(slice_ns);
             let inside = mark.to.min(to).saturating_sub(mark.from.max(from));
             let part = inside as f32 / slice_ns as f32;
             let share = self.seen.shares.entry(slice).or_default();

@@ -192,7 +192,7 @@ fn shares(
         }
         // Below half a pixel nothing would show that there was something.
         let high = (share * height as f32).max(0.5);
-        let (from, width) = (ms(slice * slice_ns), ms(slice_ns));
+        let (from, width) = (ms(slice.saturating_mul(slice_ns)), ms(slice_ns));
         let _ = write!(path, "M{from} {bottom}v-{high:.1}h{width}v{high:.1}z");
     }
     path
@@ -228,8 +228,8 @@ fn bands(faults: &[FaultBand], end: u64) -> (Vec<Band>, usize) {
             left: percent(fault.from, end),
             width: percent(length, end),
             lane,
-            name: fault.name.clone(),
-            target: fault.target.clone(),
+            name: super::text(&fault.name),
+            target: super::text(&fault.target),
         });
     }
     (bands, used)
@@ -301,7 +301,7 @@ pub(super) fn latency(timeline: &Timeline) -> Option<LatencyChart> {
                 drawn = false;
                 continue;
             };
-            let from = ms(slice as u64 * timeline.slice_ns);
+            let from = ms((slice as u64).saturating_mul(timeline.slice_ns));
             let width = ms(timeline.slice_ns);
             let step = if drawn { 'L' } else { 'M' };
             let _ = write!(path, "{step}{from} {:.1}h{width}", y(of(one)));

@@ -22,12 +22,17 @@ use sha2::{Digest, Sha256};
 use super::ReportError;
 use crate::history::timeline::{Detail, LatencyOf, Timeline};
 use crate::history::{Finding, FindingVerdict, Judgement};
-use crate::trace::words::thousands;
+use crate::trace::words::{printable, shorten, thousands};
 
 const TEMPLATE: &str = include_str!("../templates/run.html");
 const BASE_STYLE: &str = include_str!("../templates/report.css");
 const STYLE: &str = include_str!("../templates/run.css");
 const SCRIPT: &str = include_str!("../templates/run.js");
+
+/// The longest text from a history that is shown, in characters.
+const TEXT_MAX: usize = 300;
+/// Versions and parameters that are shown.
+const LIST_MAX: usize = 20;
 
 /// What a page of a run is made from.
 #[derive(Clone, Copy, Debug)]
@@ -83,9 +88,9 @@ struct Page<'a> {
     tool_version: &'a str,
     versions: Vec<String>,
     params: Vec<String>,
-    scenario: &'a str,
-    lock: &'a str,
-    workload: &'a str,
+    scenario: String,
+    lock: String,
+    workload: String,
     seed: u64,
     clients: u32,
     nodes: u32,
@@ -102,14 +107,14 @@ struct Page<'a> {
     /// Oracles for which there was nothing to judge.
     idle: Vec<&'a str>,
     observed: usize,
-    warnings: &'a [String],
+    warnings: Vec<String>,
     chart: drawing::Chart,
     latency: Option<drawing::LatencyChart>,
     latencies: Vec<LatencyRow>,
     sentence: String,
     violations: Vec<ViolationView<'a>>,
     violations_hidden: String,
-    faults: Vec<FaultView<'a>>,
+    faults: Vec<FaultView>,
     faults_hidden: u64,
     rows: Vec<RowView>,
     rows_hidden: u64,
@@ -127,7 +132,7 @@ struct Word {
 struct FindingView<'a> {
     oracle: &'a str,
     word: Word,
-    reason: Option<&'a str>,
+    reason: Option<String>,
     figures: String,
     model: &'static str,
     surprise: bool,
@@ -138,7 +143,7 @@ struct ViolationView<'a> {
     at: String,
     oracle: &'a str,
     sure: bool,
-    words: &'a str,
+    words: String,
     lines: String,
     clients: String,
     /// The window that shows it, in ms.
@@ -147,9 +152,9 @@ struct ViolationView<'a> {
 }
 
 #[derive(Serialize)]
-struct FaultView<'a> {
-    name: &'a str,
-    target: &'a str,
+struct FaultView {
+    name: String,
+    target: String,
     from: String,
     to: String,
     lasted: String,
@@ -190,7 +195,7 @@ impl<'a> Page<'a> {
             .into_iter()
             .map(|finding| finding_view(run, finding))
             .collect();
-        let pair = |(name, value): (&String, String)| format!("{name} {value}");
+        let pair = |(name, value): (&String, String)| text(&format!("{name} {value}"));
         Page {
             style: format!("{BASE_STYLE}\n{STYLE}"),
             script: SCRIPT,
@@ -202,15 +207,17 @@ impl<'a> Page<'a> {
                 // A page that was drawn by what recorded the run need not say it twice.
                 .filter(|(name, version)| *name != "lockproof" || *version != run.tool_version)
                 .map(|(name, version)| pair((name, version.clone())))
+                .take(LIST_MAX)
                 .collect(),
             params: header
                 .params
                 .iter()
                 .map(|(name, value)| pair((name, value.to_string())))
+                .take(LIST_MAX)
                 .collect(),
-            scenario: header.scenario.as_deref().unwrap_or("a run"),
-            lock: &header.lock,
-            workload: &header.workload,
+            scenario: text(header.scenario.as_deref().unwrap_or("a run")),
+            lock: text(&header.lock),
+            workload: text(&header.workload),
             seed: header.seed,
             clients: header.clients,
             nodes: header.nodes,
@@ -229,7 +236,11 @@ impl<'a> Page<'a> {
                 .count(),
             findings,
             idle: idle.into_iter().map(|finding| &*finding.oracle).collect(),
-            warnings: &judgement.warnings,
+            warnings: judgement
+                .warnings
+                .iter()
+                .map(|warning| text(warning))
+                .collect(),
             chart: drawing::chart(timeline),
             latency: drawing::latency(timeline),
             latencies: latencies(timeline),
@@ -254,6 +265,13 @@ impl<'a> Page<'a> {
             rows_hidden: timeline.clients_hidden,
         }
     }
+}
+
+/// A text from a history, which may be as long as a line of it and hold what
+/// would show it in another order.
+fn text(from: &str) -> String {
+    // Cut first: what is left out need not be made printable.
+    printable(&shorten(from, TEXT_MAX))
 }
 
 fn stalls(judgement: &Judgement) -> String {
@@ -303,7 +321,7 @@ fn finding_view<'a>(run: &RunPage<'a>, finding: &'a Finding) -> FindingView<'a> 
     FindingView {
         oracle: &finding.oracle,
         word: word(finding.verdict, Some(finding)),
-        reason: finding.reason.as_deref(),
+        reason: finding.reason.as_deref().map(text),
         figures: figures.collect::<Vec<_>>().join(", "),
         model: says,
         surprise: says == "holds" && finding.verdict == FindingVerdict::Violated,
@@ -337,7 +355,7 @@ fn sentence(timeline: &Timeline) -> String {
 }
 
 fn violations<'a>(judgement: &Judgement, timeline: &'a Timeline) -> Vec<ViolationView<'a>> {
-    let lease_ns = judgement.header.ttl_ms.max(1) as u64 * 1_000_000;
+    let lease_ns = (judgement.header.ttl_ms.max(1) as u64).saturating_mul(1_000_000);
     let mut views = Vec::new();
     for mark in &timeline.violations {
         let (from, to) = mark.span;
@@ -348,7 +366,7 @@ fn violations<'a>(judgement: &Judgement, timeline: &'a Timeline) -> Vec<Violatio
             at: seconds(mark.time),
             oracle: &mark.oracle,
             sure: mark.sure,
-            words: &mark.words,
+            words: text(&mark.words),
             lines: lines.join(", "),
             clients: clients.join(", "),
             from: drawing::ms(from.saturating_sub(pad)),
@@ -358,10 +376,10 @@ fn violations<'a>(judgement: &Judgement, timeline: &'a Timeline) -> Vec<Violatio
     views
 }
 
-fn fault(band: &crate::history::timeline::FaultBand) -> FaultView<'_> {
+fn fault(band: &crate::history::timeline::FaultBand) -> FaultView {
     FaultView {
-        name: &band.name,
-        target: &band.target,
+        name: text(&band.name),
+        target: text(&band.target),
         from: seconds(band.from),
         to: seconds(band.to),
         lasted: duration((band.to - band.from) as f64),
