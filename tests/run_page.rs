@@ -221,6 +221,9 @@ fn a_small_history_is_drawn_whole() {
     let text = rendered(&judgement, &timeline);
     assert!(text.contains("drawn as"), "it says what is drawn");
     assert!(text.contains("observed 1 in 2"));
+    // All of it stands in tables, for readers without scripts or without eyes.
+    assert!(text.contains("client 1 acquired (line 9) while client 0 held (line 3)"));
+    assert!(text.contains("<td>clients 0</td><td>0.000 s</td><td>2.500 s</td>"));
 }
 
 #[test]

@@ -147,7 +147,8 @@ impl Session<'_> {
         let title = format!("{}, {},{pauses} seed {seed}", scenario.name, lock.name);
         let run = self.watched(&title, &options)?;
         show(&title, &run, &options)?;
-        let mut judgement = judge(&options.history)?;
+        // What we recorded ourselves and cannot read is our own mistake.
+        let mut judgement = judge(&options.history).map_err(Failure::internal)?;
         let page = self.page(&options, &judgement, pause)?;
         write(&file(".html"), &page)?;
         // The page marks more violations than a reader of JSON wants to see.
@@ -213,21 +214,25 @@ impl Session<'_> {
             Some(&command),
             Some("../report.html"),
         )
+        .map_err(Failure::internal)
     }
 }
 
 /// The page of a judged history.
+///
+/// # Errors
+/// The history cannot be read, or (an error of ours) the page not be rendered.
 pub fn page(
     history: &Path,
     judgement: &Judgement,
     model: &[(String, &'static str)],
     command: Option<&str>,
     report: Option<&str>,
-) -> Result<String, Failure> {
-    let told = |error| Failure::usage(anyhow!("{}: {error}", history.display()));
-    let timeline = timeline::timeline(open(history)?, judgement).map_err(told)?;
+) -> Result<String, anyhow::Error> {
+    let timeline = timeline::timeline(open(history)?, judgement)
+        .with_context(|| history.display().to_string())?;
     let name = history.file_name().unwrap_or_default().to_string_lossy();
-    run_page(&RunPage {
+    Ok(run_page(&RunPage {
         judgement,
         timeline: &timeline,
         model,
@@ -235,25 +240,24 @@ pub fn page(
         tool_version: env!("CARGO_PKG_VERSION"),
         command,
         report,
-    })
-    .map_err(Failure::internal)
+    })?)
 }
 
 /// Judges a history with as many examples as a page can mark.
-pub fn judge(path: &Path) -> Result<Judgement, Failure> {
+///
+/// # Errors
+/// The history cannot be read.
+pub fn judge(path: &Path) -> Result<Judgement, anyhow::Error> {
     let options = JudgeOptions {
         examples: EXAMPLES_DRAWN,
     };
-    history::judge(open(path)?, &options)
-        .map_err(|error| Failure::usage(anyhow!("{}: {error}", path.display())))
+    history::judge(open(path)?, &options).with_context(|| path.display().to_string())
 }
 
-fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    let file = File::open(path)
-        .with_context(|| format!("failed to read {}", path.display()))
-        .map_err(Failure::usage)?;
+fn open(path: &Path) -> Result<Reader<BufReader<File>>, anyhow::Error> {
+    let file = File::open(path).with_context(|| format!("failed to read {}", path.display()))?;
     let file = BufReader::with_capacity(1 << 16, file);
-    Reader::new(file).map_err(|error| Failure::usage(anyhow!("{}: {error}", path.display())))
+    Reader::new(file).with_context(|| path.display().to_string())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -148,8 +148,9 @@ fn page(args: &PageArgs) -> Ended {
             out.display()
         )));
     }
-    let judgement = super::free::judge(&args.history)?;
-    let page = super::free::page(&args.history, &judgement, &[], None, None)?;
+    let judgement = super::free::judge(&args.history).map_err(Failure::usage)?;
+    let page =
+        super::free::page(&args.history, &judgement, &[], None, None).map_err(Failure::usage)?;
     std::fs::write(&out, page)
         .with_context(|| format!("failed to write {}", out.display()))
         .map_err(Failure::internal)?;

@@ -118,10 +118,10 @@ fn axes(out: &mut String, scale: &Scale) {
         let y = scale.y(share);
         let _ = write!(
             out,
-            "<path class=\"grid\" d=\"M{left} {y:.1}H{right}\"/><text class=\"tick end\" x=\"{}\" y=\"{:.1}\">{}</text>",
+            "<path class=\"grid\" d=\"M{left} {y:.1}H{right}\"/><text class=\"tick end\" x=\"{}\" y=\"{:.1}\">{} %</text>",
             left - 8.0,
             y + 4.0,
-            percent(share)
+            tick(share * 100.0)
         );
         share += step;
     }
@@ -133,7 +133,7 @@ fn axes(out: &mut String, scale: &Scale) {
             out,
             "<path class=\"grid\" d=\"M{x:.1} {bottom}v5\"/><text class=\"tick middle\" x=\"{x:.1}\" y=\"{}\">{}</text>",
             bottom + 19.0,
-            (leases * 100.0).round() / 100.0
+            tick(leases)
         );
         leases += step;
     }
@@ -147,6 +147,11 @@ fn axes(out: &mut String, scale: &Scale) {
         (left + right) / 2.0,
         bottom + 42.0
     );
+}
+
+/// A round number without what adding up steps left behind.
+fn tick(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
 }
 
 /// A round step, not smaller than `rough`.

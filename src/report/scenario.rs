@@ -238,7 +238,7 @@ impl FreeAgreement {
     pub fn words(self) -> &'static str {
         match self {
             FreeAgreement::Untested => "no free runs to compare",
-            FreeAgreement::Agrees => "agrees with the model",
+            FreeAgreement::Agrees => "does not contradict the model",
             FreeAgreement::Unknown => "unknown: the machine stalled a client",
             FreeAgreement::Contradicts => "CONTRADICTS the model",
         }

@@ -1,18 +1,20 @@
 //! What happened, into the history, from many threads at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock::now_ns;
-use crate::history::{Event, Header, Kind, Process, Writer};
+use crate::history::{Event, Header, Kind, Process, WINDOW_NS, Writer};
 
-/// A line older than this is written as of now. Its writer was stopped between
+/// A line that is further behind than this is written as of now, because a reader
+/// would not mend its order any more. As a rule its writer was stopped between
 /// reading the clock and writing, and did nothing meanwhile: to its world the
-/// event happened when it could go on.
-const STALE_NS: u64 = 500_000_000;
+/// event happened when it could go on. If nobody had stopped it, this process was
+/// too slow to listen, which counts as a stall.
+const STALE_NS: u64 = WINDOW_NS / 10 * 9;
 
 /// Figures of a run that is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +43,8 @@ struct Inner {
     writer: Writer<File>,
     tally: Tally,
     newest: u64,
+    /// The newest time of each client.
+    newest_of: BTreeMap<u32, u64>,
     /// Clients that believe that they hold. All compete for one key.
     holders: BTreeSet<u32>,
     /// When the nemesis stopped or killed a client, from and to, in ns.
@@ -59,6 +63,7 @@ impl Recorder {
             writer: Writer::create(File::create(path)?, header)?,
             tally: Tally::default(),
             newest: 0,
+            newest_of: BTreeMap::new(),
             holders: BTreeSet::new(),
             stops: Vec::new(),
             broken: None,
@@ -91,9 +96,12 @@ impl Recorder {
     /// Writes down an event that somebody else told.
     pub fn record(&self, mut event: Event) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if event.time + STALE_NS < inner.newest {
-            event.time = self.now();
+        if event.time.saturating_add(STALE_NS) < inner.newest {
+            let now = self.now();
+            inner.count_stall(event.time, now, (now - event.time.min(now)) / 1_000_000);
+            event.time = now;
         }
+        inner.keep_order(&mut event);
         inner.write(&event);
     }
 
@@ -111,6 +119,16 @@ impl Recorder {
 }
 
 impl Inner {
+    /// What a client says next is not earlier than what it said before, also if
+    /// that was moved to when it was heard and this was not.
+    fn keep_order(&mut self, event: &mut Event) {
+        if let Process::Client(client) = event.process {
+            let newest = self.newest_of.entry(client).or_default();
+            event.time = event.time.max(*newest);
+            *newest = event.time;
+        }
+    }
+
     fn write(&mut self, event: &Event) {
         if self.broken.is_some() {
             return;
@@ -173,10 +191,13 @@ impl Inner {
     /// A gap that no stop of the nemesis's explains is the machine's own.
     fn note_stall(&mut self, event: &Event) {
         let gap_ms = event.value["gap_ms"].as_u64().unwrap_or(0);
-        let from = event.time.saturating_sub(gap_ms * 1_000_000);
-        let explains = |(begin, end): &(u64, Option<u64>)| {
-            *begin < event.time && end.is_none_or(|end| end > from)
-        };
+        let from = event.time.saturating_sub(gap_ms.saturating_mul(1_000_000));
+        self.count_stall(from, event.time, gap_ms);
+    }
+
+    fn count_stall(&mut self, from: u64, to: u64, gap_ms: u64) {
+        let explains =
+            |(begin, end): &(u64, Option<u64>)| *begin < to && end.is_none_or(|end| end > from);
         if !self.stops.iter().any(explains) {
             self.tally.stalls += 1;
             self.tally.stall_max_ms = self.tally.stall_max_ms.max(gap_ms);
@@ -189,9 +210,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn double_holds_are_counted_while_a_run_goes_on() {
-        let folder = tempfile::tempdir().unwrap();
+    fn recorder(folder: &Path) -> Recorder {
         let header = Header {
             schema: crate::history::SCHEMA.into(),
             lock: "token".into(),
@@ -205,8 +224,52 @@ mod tests {
             versions: Default::default(),
             params: Default::default(),
         };
-        let path = folder.path().join("history.jsonl");
-        let recorder = Recorder::create(&path, &header, now_ns()).unwrap();
+        // Some time ago, so that there is room for events of the past.
+        let began_ns = now_ns().saturating_sub(2_050_000_000);
+        Recorder::create(&folder.join("history.jsonl"), &header, began_ns).unwrap()
+    }
+
+    #[test]
+    fn a_clients_times_never_go_back_though_a_late_line_was_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = recorder(folder.path());
+        let tell = |client, time, kind| {
+            recorder.record(Event {
+                time,
+                process: Process::Client(client),
+                kind,
+                f: "acquire".into(),
+                value: json!(null),
+                error: None,
+            });
+        };
+        // Client 0 was stopped between reading the clock and writing; what it says
+        // next is late as well, and not late enough to be moved for that.
+        tell(1, 2_000_000_000, Kind::Invoke);
+        tell(0, 1_000_000_000, Kind::Invoke);
+        tell(0, 1_980_000_000, Kind::Fail);
+        tell(0, 1_990_000_000, Kind::Invoke);
+        let stalls = recorder.tally();
+        assert_eq!(
+            stalls.stalls, 1,
+            "nobody had stopped it: the machine was slow"
+        );
+        assert!(stalls.stall_max_ms > 1000);
+        let file = File::open(folder.path().join("history.jsonl")).unwrap();
+        let reader = crate::history::Reader::new(std::io::BufReader::new(file)).unwrap();
+        let times: Vec<u64> = reader
+            .map(|event| event.unwrap())
+            .filter(|event| event.process == Process::Client(0))
+            .map(|event| event.time)
+            .collect();
+        assert_eq!(times.len(), 3);
+        assert!(times.is_sorted(), "{times:?}");
+    }
+
+    #[test]
+    fn double_holds_are_counted_while_a_run_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = recorder(folder.path());
         let say = |client, kind, f: &str| {
             recorder.say(Process::Client(client), kind, f, json!(null));
             recorder.tally().double_holds
