@@ -104,6 +104,11 @@ fn model_replays_and_free_runs_stand_in_one_row() {
     assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
     let read = |path: &str| lockproof::report::parse(&text(&place.path(path))).unwrap();
     let own = read("all/overrun/report.json");
+    assert_eq!(
+        own.command,
+        "lockproof scenario run overrun --lock token --replays 1 --walks 1 --free --runs 1 --duration 2.5",
+        "it repeats just this"
+    );
     assert!(!own.cells.is_empty());
     let row = &own.scenarios[0];
     let model = row.model.as_ref().unwrap();

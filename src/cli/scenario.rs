@@ -22,6 +22,11 @@ use super::screen::{self, Screen};
 use super::torture::worse;
 use super::{Ended, Exit, Failure, plan};
 
+/// Replays of each counterexample, if nobody says how many.
+const REPLAYS: u32 = 20;
+/// Walks of each world, if nobody says how many.
+const WALKS: u32 = 10;
+
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(subcommand)]
@@ -52,10 +57,10 @@ struct RunArgs {
     #[arg(long)]
     lock: Option<String>,
     /// Replays of each counterexample
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = REPLAYS)]
     replays: u32,
     /// Random walks for each world
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = WALKS)]
     walks: u32,
     /// Free runs as well, as `torture` does them: the whole table of model, replays and free runs
     #[arg(long)]
@@ -192,6 +197,15 @@ fn command(args: &RunArgs, scenarios: &[String]) -> String {
     }
     if let Some(lock) = &args.lock {
         command += &format!(" --lock {lock}");
+    }
+    // What is as the defaults are need not be said.
+    for (option, value, default) in [
+        ("replays", args.replays, REPLAYS),
+        ("walks", args.walks, WALKS),
+    ] {
+        if value != default {
+            command += &format!(" --{option} {value}");
+        }
     }
     if args.free {
         command += " --free";

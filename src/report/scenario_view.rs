@@ -123,7 +123,7 @@ fn row_view(row: &ScenarioRow) -> RowView<'_> {
             .map(|replays| format!("{}/{}", replays.reproduced, replays.attempts)),
         runs: free.map(|free| {
             format!(
-                "{} of {:.0} s",
+                "{} of {} s",
                 match free.runs.len() {
                     1 => "1 run".into(),
                     runs => format!("{runs} runs"),
