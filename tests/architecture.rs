@@ -22,11 +22,12 @@ const MAY_USE: [(&str, &[&str]); 12] = [
             "history", "lock", "redis", "replay", "scenario", "trace", "world",
         ],
     ),
-    ("report", &["check", "trace"]),
+    ("report", &["check", "history", "trace"]),
     (
         "campaign",
         &[
-            "check", "history", "lock", "redis", "replay", "report", "scenario", "trace", "world",
+            "check", "history", "lock", "redis", "replay", "report", "scenario", "torture",
+            "trace", "world",
         ],
     ),
     (

@@ -180,6 +180,7 @@ fn empty_report() -> Report {
         locks: Vec::new(),
         cells: Vec::new(),
         counterexamples: Vec::new(),
+        scenarios: Vec::new(),
     }
 }
 

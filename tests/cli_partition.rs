@@ -66,6 +66,25 @@ fn merged_parts_are_the_report_of_an_undivided_run() {
 }
 
 #[test]
+fn scenarios_are_divided_and_joined_in_their_order() {
+    let place = Place::new();
+    let run = "scenario run lost-reply overrun late-request --lock token --replays 1 --walks 1";
+    for part in 1..=2 {
+        let said = place.run(&format!("{run} --partition {part}/2 --out part-{part}"));
+        assert_eq!(said.code, Some(FINE), "{said:#?}");
+    }
+    let said = place.run("report merge part-2/report.json part-1/report.json --out whole");
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    let whole = report(&place, "whole");
+    let names: Vec<&str> = whole
+        .scenarios
+        .iter()
+        .map(|row| row.scenario.as_str())
+        .collect();
+    assert_eq!(names, ["lost-reply", "overrun", "late-request"]);
+}
+
+#[test]
 fn parts_that_do_not_make_a_whole_are_refused() {
     let place = Place::new();
     parts(&place);

@@ -10,7 +10,7 @@ mod report_common;
 
 use std::path::{Path, PathBuf};
 
-use browser::Browser;
+use browser::{Browser, browser};
 use lockproof::report::{Report, html};
 use lockproof::trace::Event;
 use serde_json::json;
@@ -19,17 +19,6 @@ const ESCAPE: &str = "\u{e00c}";
 const ENTER: &str = "\u{e007}";
 const RIGHT: &str = "\u{e014}";
 const DOWN: &str = "\u{e015}";
-
-/// `None` if the reader of this line has decided to do without a browser.
-fn browser() -> Option<Browser> {
-    match std::env::var_os("LOCKPROOF_NO_BROWSER") {
-        Some(value) if value == "1" => {
-            eprintln!("left out: LOCKPROOF_NO_BROWSER=1");
-            None
-        }
-        _ => Some(Browser::start()),
-    }
-}
 
 fn page(name: &str, report: &Report) -> PathBuf {
     let file = target().join(format!("{name}.html"));

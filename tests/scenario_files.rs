@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use lockproof::scenario::{Scenario, ScenarioError, builtin, builtin_names, json_schema};
+use lockproof::replay::nemesis::FaultSpec;
+use lockproof::scenario::{
+    FREE_FAULTS, FreeFault, Scenario, ScenarioError, builtin, builtin_names, json_schema,
+};
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -159,4 +162,97 @@ fn a_fault_of_another_name_is_an_error_with_its_line() {
         "{error:?}"
     );
     assert!(error.unwrap_err().to_string().contains("client-nap"));
+}
+
+#[test]
+fn the_list_of_free_faults_is_what_files_may_say() {
+    // serde names all of them where it does not know one.
+    let message = toml::from_str::<FaultSpec>("fault = \"no-such\"").unwrap_err();
+    let (_, known) = message.message().split_once("expected one of ").unwrap();
+    let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+    assert_eq!(known, FREE_FAULTS.map(|fault| fault.name));
+    let guide = read(&root().join("docs/scenarios.md"));
+    for fault in FREE_FAULTS {
+        assert!(
+            guide.contains(&format!("`{}`", fault.name)),
+            "{}",
+            fault.name
+        );
+        for setting in fault.settings {
+            assert!(
+                guide.contains(&format!("`{setting}`")),
+                "{}: {setting}",
+                fault.name
+            );
+        }
+    }
+}
+
+/// Every fault of this name is known, and has exactly these settings.
+#[test]
+fn a_free_fault_has_the_settings_that_the_list_says() {
+    for fault in FREE_FAULTS {
+        assert!(accepts(fault.name), "{}", fault.name);
+        let one_more = format!("{}, nobody-knows-this = 1", settings(fault));
+        assert!(!parses(&one_more), "{}", fault.name);
+        for setting in fault.settings {
+            let without: Vec<String> = fault
+                .settings
+                .iter()
+                .filter(|other| *other != setting)
+                .map(|other| format!("{other} = {}", value(fault.name, other)))
+                .collect();
+            let text = format!("fault = \"{}\", {}", fault.name, without.join(", "));
+            assert!(
+                !parses(text.trim_end_matches(", ")),
+                "{} without {setting}",
+                fault.name
+            );
+        }
+    }
+}
+
+fn accepts(name: &str) -> bool {
+    let fault = FREE_FAULTS.iter().find(|fault| fault.name == name);
+    fault.is_some_and(|fault| parses(&settings(*fault)))
+}
+
+fn settings(fault: FreeFault) -> String {
+    let each = fault.settings.iter();
+    let each = each.map(|setting| format!(", {setting} = {}", value(fault.name, setting)));
+    format!("fault = \"{}\"{}", fault.name, each.collect::<String>())
+}
+
+/// Some value that the setting may have.
+fn value(fault: &str, setting: &str) -> &'static str {
+    match (fault, setting) {
+        ("partition", "bytes") => "\"lost\"",
+        (_, "how") => "\"dead\"",
+        (_, "one_way") => "true",
+        (_, "between" | "and" | "clients" | "servers" | "stay") => "[\"clients\"]",
+        _ => "100",
+    }
+}
+
+fn parses(fault: &str) -> bool {
+    let from = "{ fault = \"client-pause\", clients = [\"some-client\"] }";
+    Scenario::parse(&changed(from, &format!("{{ {fault} }}")), "mine.toml").is_ok()
+}
+
+#[test]
+fn a_published_figure_is_a_share_of_lost_updates() {
+    let add = |rate: &str| {
+        changed(
+            "[expect.setnx-expire]",
+            &format!(
+                "[published]\nlost_rate = {rate}\nof = \"x\"\nsource = \"y\"\n\n[expect.setnx-expire]"
+            ),
+        )
+    };
+    assert!(Scenario::parse(&add("0.18"), "mine.toml").is_ok());
+    let text = error(&add("18.0"));
+    assert!(text.contains("0.18 stands for 18 %"), "{text}");
+    let other = add("0.18").replace("kind = \"guarded-set\"", "kind = \"hold\"");
+    let text = error(&other);
+    assert!(text.contains("guarded-set"), "{text}");
 }

@@ -30,6 +30,17 @@ fn a_run_leaves_a_history_that_can_be_judged_again_and_a_schedule_of_its_seed() 
         let said = place.run(&line);
         assert_eq!(said.code, Some(FINE), "{said:#?}");
         assert!(said.out.contains("mutual-exclusion-belief"), "{}", said.out);
+        let report = text(&place.path(&format!("{out}/clock-jump/report.json")));
+        let report = lockproof::report::parse(&report).unwrap();
+        let row = &report.scenarios[0];
+        assert_eq!(
+            (row.lock.as_str(), row.scenario.as_str()),
+            ("token", "clock-jump")
+        );
+        let run = &row.free.as_ref().unwrap().runs[0];
+        assert_eq!(run.seed, 7);
+        let page = text(&place.path(&format!("{out}/clock-jump/token/seed-7.html")));
+        assert!(page.contains("operations, drawn as"), "{page}");
         let folder = place.path(&format!("{out}/clock-jump/token"));
         let schedule = text(&only(&folder, ".schedule.json"));
         let planned = schedule.matches("\"start\"").count();
@@ -58,6 +69,127 @@ fn a_short_run_on_three_servers_works_and_a_misspelt_scenario_is_told() {
     let said = place.run("torture overrunn");
     assert_eq!(said.code, Some(USAGE), "{said:#?}");
     assert!(said.err.contains("did you mean `overrun`?"), "{}", said.err);
+}
+
+#[test]
+fn pauses_of_several_lengths_are_compared() {
+    let place = Place::new();
+    let said = place.run(
+        "torture published-set-up --lock token --pauses 0.6,0.1 --duration 7 --runs 1 --out runs",
+    );
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    let text = text(&place.path("runs/published-set-up/report.json"));
+    let report = lockproof::report::parse(&text).unwrap();
+    let row = &report.scenarios[0];
+    let points: Vec<u64> = row.sweep.iter().map(|point| point.pause_ms).collect();
+    assert_eq!(points, [200, 1200], "shortest first");
+    for point in &row.sweep {
+        assert_eq!(
+            point.losses.events, 0,
+            "a pause shorter than the lease loses nothing"
+        );
+        assert!(point.losses.of > 5);
+        assert_eq!(point.runs[0].faults, 1, "as many pauses at each length");
+    }
+    assert!(said.out.contains("lost updates"), "{}", said.out);
+}
+
+#[test]
+fn model_replays_and_free_runs_stand_in_one_row() {
+    let place = Place::new();
+    let said = place.run(
+        "scenario run overrun clock-jump --lock token --free --duration 2.5 --runs 1 --replays 1 --walks 1 --out all",
+    );
+    assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
+    let read = |path: &str| lockproof::report::parse(&text(&place.path(path))).unwrap();
+    let own = read("all/overrun/report.json");
+    assert_eq!(
+        own.command,
+        "lockproof scenario run overrun --lock token --replays 1 --walks 1 --free --runs 1 --duration 2.5",
+        "it repeats just this"
+    );
+    assert!(!own.cells.is_empty());
+    let row = &own.scenarios[0];
+    let model = row.model.as_ref().unwrap();
+    assert!(model.explored);
+    assert!(model.properties.iter().all(|says| says.control.is_some()));
+    let replays = row.replays().unwrap();
+    assert!(replays.attempts > 0 && replays.reproduced == replays.attempts);
+    assert_eq!(row.free.as_ref().unwrap().runs.len(), 1);
+    let page = row.free.as_ref().unwrap().runs[0].page.clone().unwrap();
+    assert!(place.path(&format!("all/overrun/{page}")).exists());
+
+    let all = read("all/report.json");
+    let names: Vec<&str> = all
+        .scenarios
+        .iter()
+        .map(|row| row.scenario.as_str())
+        .collect();
+    assert_eq!(names, ["overrun", "clock-jump"]);
+    assert!(
+        all.cells.is_empty(),
+        "they stand in the scenario's own report"
+    );
+    for row in &all.scenarios {
+        assert!(
+            place
+                .path(&format!("all/{}", row.page.as_ref().unwrap()))
+                .exists()
+        );
+        let run = &row.free.as_ref().unwrap().runs[0];
+        assert!(
+            place
+                .path(&format!("all/{}", run.page.as_ref().unwrap()))
+                .exists()
+        );
+    }
+}
+
+#[test]
+fn a_history_is_drawn_wherever_it_comes_from() {
+    let place = Place::new();
+    let guide =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/history.md")).unwrap();
+    let example = guide
+        .split("```jsonl\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    place.write("mine.jsonl", example);
+    let said = place.run("history page mine.jsonl");
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    let page = text(&place.path("mine.html"));
+    assert!(page.contains("observed 1 in 2"), "{page}");
+    let again = place.run("history page mine.jsonl --out again.html");
+    assert_eq!(again.code, Some(FINE));
+    assert_eq!(page, text(&place.path("again.html")), "the same bytes");
+
+    place
+        .run("history page mine.jsonl --out mine.jsonl")
+        .failed(USAGE, &["is the history itself"]);
+    place.write("broken.jsonl", "{}\n");
+    place
+        .run("history page broken.jsonl")
+        .failed(USAGE, &["line 1"]);
+    assert!(!place.path("broken.html").exists());
+}
+
+#[test]
+fn pauses_that_make_no_sense_are_told() {
+    let place = Place::new();
+    for (line, words) in [
+        ("torture clock-jump --pauses 1", "guarded-set"),
+        ("torture published-set-up --pauses 0", "0.01 to 50"),
+        (
+            "torture published-set-up --pauses 2 --duration 3",
+            "raise --duration",
+        ),
+    ] {
+        let said = place.run(line);
+        said.failed(USAGE, &[words]);
+    }
 }
 
 #[test]

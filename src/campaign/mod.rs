@@ -9,6 +9,7 @@
 pub mod config;
 mod crew;
 pub mod directed;
+pub mod free;
 
 use std::collections::BTreeMap;
 

@@ -31,6 +31,15 @@ pub struct AttachArgs {
 }
 
 impl AttachArgs {
+    /// As they stand on a command line that repeats this one.
+    pub fn words(&self) -> String {
+        match &self.attach {
+            None => String::new(),
+            Some(file) if file.ends_with(".toml") => format!(" --attach {file}"),
+            Some(urls) => format!(" --attach {urls} --toxiproxy {}", self.toxiproxy),
+        }
+    }
+
     /// What is attached, if anything is.
     pub fn find(&self) -> Result<Option<Attachment>, Failure> {
         let Some(attach) = &self.attach else {

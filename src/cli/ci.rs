@@ -16,15 +16,24 @@ use super::{Failure, screen};
 /// GitHub shows ten errors of a step; the others stand in the summary.
 const ANNOTATIONS_MAX: usize = 10;
 
-/// Tells the CI system that this runs under, if there is one.
-pub fn tell(report: &Report) -> Result<(), Failure> {
-    if std::env::var_os("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
+fn on_github() -> bool {
+    std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
+}
+
+/// Annotates each cell that turns the run red.
+pub fn annotate(report: &Report) -> Result<(), Failure> {
+    if !on_github() {
         return Ok(());
     }
     for annotation in annotations(report).iter().take(ANNOTATIONS_MAX) {
         screen::print(annotation.github())?;
     }
-    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY") else {
+    Ok(())
+}
+
+/// Adds the report to the job's summary.
+pub fn summary(report: &Report) -> Result<(), Failure> {
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|_| on_github()) else {
         return Ok(());
     };
     OpenOptions::new()

@@ -34,6 +34,9 @@ enum Command {
         after_help = "Example:\n  lockproof history export --edn run.jsonl --out history.edn"
     )]
     Export(ExportArgs),
+    /// Draw a history as a page of its own: who held when, faults, latencies, violations
+    #[command(after_help = "Example:\n  lockproof history page run.jsonl --out run.html")]
+    Page(PageArgs),
 }
 
 #[derive(clap::Args, Debug)]
@@ -60,11 +63,21 @@ struct ExportArgs {
     out: Option<PathBuf>,
 }
 
+#[derive(clap::Args, Debug)]
+struct PageArgs {
+    /// The history: JSON lines of lockproof.history/1
+    history: PathBuf,
+    /// Where it goes [default: the history's name with .html]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
     match args.command {
         Command::Check(args) => check(&args),
         Command::Export(args) => export(&args),
+        Command::Page(args) => page(&args),
     }
 }
 
@@ -123,6 +136,25 @@ fn export(args: &ExportArgs) -> Ended {
     for warning in reader.warnings() {
         warn(&args.history, &warning);
     }
+    Ok(Exit::Fine)
+}
+
+fn page(args: &PageArgs) -> Ended {
+    let default = || args.history.with_extension("html");
+    let out = args.out.clone().unwrap_or_else(default);
+    if same_file(&out, &args.history) {
+        return Err(Failure::usage(anyhow!(
+            "failed to draw: --out {} is the history itself; name another file",
+            out.display()
+        )));
+    }
+    let judgement = super::free::judge(&args.history).map_err(Failure::usage)?;
+    let page =
+        super::free::page(&args.history, &judgement, &[], None, None).map_err(Failure::usage)?;
+    std::fs::write(&out, page)
+        .with_context(|| format!("failed to write {}", out.display()))
+        .map_err(Failure::internal)?;
+    screen::print(out.display())?;
     Ok(Exit::Fine)
 }
 

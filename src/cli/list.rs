@@ -5,6 +5,7 @@ use comfy_table::Table;
 use comfy_table::presets;
 
 use crate::lock::{LockFile, builtin_names};
+use crate::scenario::FREE_FAULTS;
 use crate::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
 
 use super::{Ended, Exit, Failure, screen};
@@ -15,6 +16,7 @@ enum What {
     Locks,
     Properties,
     Assumptions,
+    Nemesis,
 }
 
 #[derive(clap::Args, Debug)]
@@ -37,6 +39,12 @@ pub fn run(args: Args) -> Ended {
         section(
             "Assumptions (fault switches; a budget says how often, a size how long or how much)",
             faults(),
+        )?;
+    }
+    if wants(What::Nemesis) {
+        section(
+            "Nemesis (faults of free runs, and their settings)",
+            nemesis(),
         )?;
     }
     Ok(Exit::Fine)
@@ -80,6 +88,22 @@ fn faults() -> Vec<[String; 2]> {
             };
             let defaults = format!("(budget {}{size})", info.budget);
             [info.id.to_owned(), format!("{} {defaults}", info.meaning)]
+        })
+        .collect()
+}
+
+fn nemesis() -> Vec<[String; 2]> {
+    FREE_FAULTS
+        .iter()
+        .map(|fault| {
+            let settings = match fault.settings {
+                [] => String::new(),
+                settings => format!(" ({})", settings.join(", ")),
+            };
+            [
+                fault.name.to_owned(),
+                format!("{}{settings}", fault.meaning),
+            ]
         })
         .collect()
 }

@@ -9,6 +9,7 @@ mod ci;
 mod completions;
 mod doctor;
 mod explore;
+mod free;
 mod history;
 mod list;
 mod plan;
@@ -119,7 +120,7 @@ enum Command {
     History(history::Args),
     /// Serve a lock's model on stateright's Explorer page
     Explore(explore::Args),
-    /// Show the locks, properties and assumptions
+    /// Show the locks, properties, assumptions and faults of the nemesis
     List(list::Args),
     /// Say what is installed, what works without it, and how to get it
     Doctor(doctor::Args),

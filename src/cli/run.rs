@@ -56,7 +56,7 @@ pub fn run(args: Args) -> Ended {
     let real = args.real.find()?;
     let heading = Report {
         partition: args.partition,
-        ..heading(command(&args), &config, &text, &real)
+        ..heading(command(&args), config.seed, &text, &real)
     };
     let stage = Terminal {
         screen: Screen::new(false),
@@ -103,12 +103,7 @@ fn command(args: &Args) -> String {
 }
 
 /// A report without cells: versions, seed and the command that repeats it.
-pub(super) fn heading(
-    command: String,
-    config: &Config,
-    text: &str,
-    real: &super::real::Real,
-) -> Report {
+pub(super) fn heading(command: String, seed: u64, text: &str, real: &super::real::Real) -> Report {
     Report {
         schema: SCHEMA.into(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
@@ -119,7 +114,7 @@ pub(super) fn heading(
             }],
             proxy: Some(real.proxy.into()),
         },
-        seed: config.seed,
+        seed,
         command,
         config: text.to_owned(),
         partition: None,
@@ -128,6 +123,7 @@ pub(super) fn heading(
         locks: Vec::new(),
         cells: Vec::new(),
         counterexamples: Vec::new(),
+        scenarios: Vec::new(),
     }
 }
 
@@ -169,10 +165,18 @@ pub(super) fn conclude(
         screen::print(format_args!("The baseline: {}", path.display()))?;
     }
     if baseline.is_some() {
-        ci::tell(report)?;
+        ci::annotate(report)?;
+        ci::summary(report)?;
     }
-    if report.cells.is_empty() {
+    if report.cells.is_empty() && report.scenarios.is_empty() {
         return Ok(Exit::Nothing);
+    }
+    if let Some(row) = report.scenarios.iter().find(|row| row.is_bad()) {
+        screen::note(format_args!(
+            "not as expected: {} in {}: see the report",
+            row.lock, row.scenario
+        ));
+        return Ok(Exit::Violation);
     }
     if report.totals().contradicted > 0 || diverged(report) {
         screen::note("the real side contradicts the model: see the report");

@@ -8,15 +8,25 @@ use comfy_table::{Table, presets};
 
 use crate::campaign::Campaign;
 use crate::campaign::directed::{self, Depth};
+use crate::campaign::free::{self as rows, Outcomes};
 use crate::check::{ExploreOptions, Verdict};
 use crate::nearest;
-use crate::report::model::Report;
+use crate::report;
+use crate::report::model::{Partition, Report};
+use crate::report::scenario::ScenarioRow;
 use crate::scenario::{self, Scenario};
 
+use super::free::{self, Session};
 use super::real::RealArgs;
 use super::run::{Terminal, diverged, failure, heading, publish};
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure};
+use super::torture::worse;
+use super::{Ended, Exit, Failure, ci, plan};
+
+/// Replays of each counterexample, if nobody says how many.
+const REPLAYS: u32 = 20;
+/// Walks of each world, if nobody says how many.
+const WALKS: u32 = 10;
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -48,12 +58,25 @@ struct RunArgs {
     #[arg(long)]
     lock: Option<String>,
     /// Replays of each counterexample
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = REPLAYS)]
     replays: u32,
     /// Random walks for each world
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = WALKS)]
     walks: u32,
-    /// Where the reports go, a folder for each scenario
+    /// Free runs as well, as `torture` does them: the whole table of model, replays and free runs
+    #[arg(long)]
+    free: bool,
+    /// Free runs of each lock [default: the scenario's]
+    #[arg(long, requires = "free", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: Option<u32>,
+    /// Seconds for which clients work in a free run [default: the scenario's]
+    #[arg(long, requires = "free", value_name = "SECONDS")]
+    duration: Option<f64>,
+    /// Only one part of the scenarios: `2/4` is the second of four jobs; join the pages
+    /// over all with `lockproof report merge`
+    #[arg(long, value_name = "K/N")]
+    partition: Option<Partition>,
+    /// Where the reports go, a folder for each scenario and one page over all
     #[arg(long, value_name = "DIR", default_value = "reports/scenarios")]
     out: PathBuf,
     #[command(flatten)]
@@ -136,18 +159,81 @@ fn play(args: RunArgs) -> Ended {
         .map(|name| load(name))
         .collect::<Result<Vec<_>, _>>()?;
     let mut exit = Exit::Nothing;
-    for scenario in &scenarios {
-        let ended = play_one(&args, scenario)?;
-        exit = match (exit, ended) {
-            (Exit::Nothing, ended) => ended,
-            (exit, Exit::Nothing) => exit,
-            (exit, ended) => exit.max(ended),
-        };
+    let mut overview: Option<Report> = None;
+    for (place, (name, scenario)) in names.iter().zip(&scenarios).enumerate() {
+        if screen::interrupted() {
+            break;
+        }
+        if args.partition.is_some_and(|part| !part.takes(place)) {
+            continue;
+        }
+        let (ended, report) = play_one(&args, name, scenario)?;
+        exit = worse(exit, ended);
+        if let Some(report) = report {
+            gather(&mut overview, report, &scenario.name);
+        }
+    }
+    if let Some(mut overview) = overview.filter(|_| scenarios.len() > 1) {
+        overview.command = command(&args, &args.scenarios);
+        overview.config = String::new();
+        overview.partition = args.partition;
+        ci::summary(&overview)?;
+        report::write_all(&args.out, &overview).map_err(Failure::internal)?;
+        let page = args.out.join("report.html");
+        screen::print(format_args!("All scenarios: {}", page.display()))?;
     }
     Ok(exit)
 }
 
-fn play_one(args: &RunArgs, scenario: &Scenario) -> Ended {
+/// Takes a scenario's rows into the page over all of them. Cells and traces stay
+/// in the scenario's own report, to which its rows link.
+fn gather(overview: &mut Option<Report>, report: Report, name: &str) {
+    let rows = report.scenarios.clone();
+    let into = overview.get_or_insert_with(|| Report {
+        cells: Vec::new(),
+        counterexamples: Vec::new(),
+        locks: Vec::new(),
+        scenarios: Vec::new(),
+        ..report
+    });
+    into.scenarios
+        .extend(rows.into_iter().map(|row| row.lifted(name)));
+}
+
+fn command(args: &RunArgs, scenarios: &[String]) -> String {
+    let mut command = String::from("lockproof scenario run");
+    for name in scenarios {
+        command += &format!(" {name}");
+    }
+    if let Some(lock) = &args.lock {
+        command += &format!(" --lock {lock}");
+    }
+    // What is as the defaults are need not be said.
+    for (option, value, default) in [
+        ("replays", args.replays, REPLAYS),
+        ("walks", args.walks, WALKS),
+    ] {
+        if value != default {
+            command += &format!(" --{option} {value}");
+        }
+    }
+    if args.free {
+        command += " --free";
+    }
+    if let Some(runs) = args.runs {
+        command += &format!(" --runs {runs}");
+    }
+    if let Some(duration) = args.duration {
+        command += &format!(" --duration {duration}");
+    }
+    command
+}
+
+fn play_one(
+    args: &RunArgs,
+    name: &str,
+    scenario: &Scenario,
+) -> Result<(Exit, Option<Report>), Failure> {
     let depth = Depth {
         replays: args.replays,
         walks: args.walks,
@@ -155,12 +241,13 @@ fn play_one(args: &RunArgs, scenario: &Scenario) -> Ended {
     };
     let config = directed::config(scenario, depth, args.lock.as_deref());
     if config.group.is_empty() {
-        return Ok(Exit::Nothing);
+        return Ok((Exit::Nothing, None));
     }
+    let duration = free::duration(args.duration, scenario)?;
     let real = args.real.find()?;
     let text = toml::to_string(scenario).map_err(Failure::internal)?;
-    let command = format!("lockproof scenario run {}", scenario.name);
-    let heading = heading(command, &config, &text, &real);
+    let command = command(args, &[name.to_owned()]);
+    let heading = heading(command, config.seed, &text, &real);
     let stage = Terminal {
         screen: Screen::new(false),
         out: args.out.join(&scenario.name),
@@ -173,7 +260,6 @@ fn play_one(args: &RunArgs, scenario: &Scenario) -> Ended {
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();
     let differences = directed::compare(scenario, &mut report);
-    publish(&stage.out, &report)?;
     show(scenario, &report)?;
     for difference in &differences {
         screen::note(format_args!(
@@ -181,7 +267,63 @@ fn play_one(args: &RunArgs, scenario: &Scenario) -> Ended {
             scenario.name
         ));
     }
-    Ok(conclusion(&report, differences.is_empty()))
+    let mut exit = conclusion(&report, differences.is_empty());
+    let locks = scenario.expect.keys();
+    for lock in locks.filter(|name| args.lock.as_ref().is_none_or(|only| only == *name)) {
+        let (ended, mut row) = add(args, (name, scenario), &mut report, lock, duration)?;
+        let own = |difference: &&String| difference.starts_with(&format!("{lock}: "));
+        let notes: Vec<String> = differences.iter().filter(own).cloned().collect();
+        row.unexpected |= !notes.is_empty();
+        row.notes.extend(notes);
+        exit = exit.max(ended);
+        report.scenarios.push(row);
+    }
+    publish(&stage.out, &report)?;
+    ci::annotate(&report)?;
+    Ok((exit, Some(report)))
+}
+
+/// The row of one lock, with its free runs if they are wanted.
+fn add(
+    args: &RunArgs,
+    (name, scenario): (&str, &Scenario),
+    report: &mut Report,
+    lock: &str,
+    duration: std::time::Duration,
+) -> Result<(Exit, ScenarioRow), Failure> {
+    let row = |report: &Report, outcomes: &Outcomes| {
+        let command = match &args.lock {
+            Some(_) => report.command.clone(),
+            None => format!("{} --lock {lock}", report.command),
+        };
+        rows::row(scenario, lock, Some(report), outcomes, command)
+    };
+    if !args.free {
+        return Ok((Exit::Fine, row(report, &Outcomes::default())));
+    }
+    let real = args.real.find()?;
+    let session = Session {
+        scenario,
+        named: name.to_owned(),
+        duration,
+        runs: args.runs.unwrap_or(scenario.run.runs),
+        seed: scenario.run.seed,
+        pauses: Vec::new(),
+        out: args.out.join(&scenario.name),
+        proxy: free::proxy(&real)?,
+        attach: None,
+        real: &real,
+    };
+    let outcomes = session.play(&plan::load(lock)?)?;
+    // What stands between clients and servers may differ: replays need to hold
+    // single requests, which only the embedded proxy can.
+    report.environment.proxy = Some(match free::proxy_name(&session.proxy) {
+        name if name == real.proxy => name.to_owned(),
+        name => format!("{} (replays), {name} (free runs)", real.proxy),
+    });
+    let row = row(report, &outcomes);
+    let ended = super::torture::conclude(&row, &outcomes)?;
+    Ok((ended, row))
 }
 
 fn conclusion(report: &Report, as_expected: bool) -> Exit {

@@ -89,6 +89,11 @@ impl Screen {
         }
     }
 
+    /// True if what is said replaces what was said before.
+    pub fn is_live(&self) -> bool {
+        !self.plain
+    }
+
     /// Says what is being done now.
     pub fn say(&self, text: &str) {
         self.bar.set_prefix(text.to_owned());

@@ -19,6 +19,7 @@
 //! | `order`, `operations` | events in order of time; invocations with their ends |
 //! | `oracle/` | one file a question |
 //! | [`judge`] | all oracles over one pass |
+//! | [`timeline`] | who held when, small enough to be drawn |
 //!
 //! Nothing here knows a socket, a clock or the rest of lockproof.
 
@@ -30,6 +31,7 @@ mod order;
 mod reader;
 mod record;
 mod scalar;
+pub mod timeline;
 mod writer;
 
 use std::collections::BTreeMap;

@@ -148,6 +148,11 @@ impl<R: BufRead> Reader<R> {
         &self.header
     }
 
+    /// The line that was read last, from 1.
+    pub(super) fn line(&self) -> u64 {
+        self.line
+    }
+
     /// What was forgiven so far: a torn last line, fields that nobody knows.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.clone();

@@ -25,6 +25,7 @@ use sha2::{Digest, Sha256};
 use super::junit::replay_text;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Agreement, Cell, Counterexample, Replay, Report, verdict_mark, verdict_word};
+use super::scenario_view::{ScenarioView, scenarios};
 use super::terminal::evidence;
 use super::{ReportError, diagram};
 use crate::trace::{Assumption, Story, Trace, story, words};
@@ -35,6 +36,7 @@ pub const MAX_BYTES: usize = 12 << 20;
 const MAX_TEXT: usize = 256 << 10;
 
 const TEMPLATE: &str = include_str!("templates/report.html");
+const SCENARIOS: &str = include_str!("templates/scenarios.html");
 const STYLE: &str = include_str!("templates/report.css");
 const SCRIPT: &str = include_str!("templates/report.js");
 
@@ -57,6 +59,7 @@ fn render(report: &Report) -> Result<String, minijinja::Error> {
     environment.set_syntax(syntax);
     // The name's ending switches escaping on.
     environment.add_template("report.html", TEMPLATE)?;
+    environment.add_template("scenarios.html", SCENARIOS)?;
     let page = Page::new(report);
     environment
         .get_template("report.html")?
@@ -80,6 +83,7 @@ struct Page<'a> {
     cells: Vec<CellView<'a>>,
     counterexamples: Vec<CounterexampleView>,
     locks: Vec<LockView<'a>>,
+    scenarios: Vec<ScenarioView<'a>>,
 }
 
 #[derive(Serialize)]
@@ -228,6 +232,7 @@ impl<'a> Page<'a> {
             cells,
             counterexamples: counterexamples(report),
             locks: report.locks.iter().map(lock).collect(),
+            scenarios: scenarios(report),
         }
     }
 }

@@ -13,6 +13,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use super::ReportError;
 use super::matrix::sizes_text;
 use super::model::{Agreement, Cell, Replay, Report, verdict_word};
+use super::scenario::{FreeAgreement, ScenarioRow};
 use crate::check::Verdict;
 use crate::trace::{Story, story, words};
 
@@ -35,6 +36,7 @@ pub fn junit(report: &Report) -> Result<String, ReportError> {
     }
     let mut out = quick_junit::Report::new("lockproof");
     out.add_test_suites(suites.into_values());
+    out.add_test_suites(scenarios(report));
     out.to_string().map_err(|e| ReportError::Render {
         what: "junit.xml",
         message: e.to_string(),
@@ -62,6 +64,48 @@ fn case(report: &Report, cell: &Cell) -> TestCase {
     case.set_time(Duration::try_from_secs_f64(cell.seconds).unwrap_or_default());
     case.set_system_out(detail(report, cell));
     case
+}
+
+/// One suite a scenario, one case a lock.
+fn scenarios(report: &Report) -> Vec<TestSuite> {
+    let mut suites: Vec<TestSuite> = Vec::new();
+    for row in &report.scenarios {
+        let name = format!("scenario {}", row.scenario);
+        if suites
+            .last()
+            .is_none_or(|suite| suite.name.as_str() != name)
+        {
+            suites.push(TestSuite::new(name));
+        }
+        let status = match (row.is_bad(), row.agreement) {
+            (true, _) => Some(NonSuccessKind::Failure),
+            (false, FreeAgreement::Unknown) => Some(NonSuccessKind::Error),
+            _ => None,
+        };
+        let status = status.map_or_else(TestCaseStatus::success, |kind| {
+            let mut status = TestCaseStatus::non_success(kind);
+            let words = std::iter::once(row.agreement_words());
+            let words: Vec<String> = words.chain(row.notes.iter().cloned()).collect();
+            status.set_message(words.join("; ")).set_type("scenario");
+            status
+        });
+        let mut case = TestCase::new(row.lock.as_str(), status);
+        case.set_classname(row.scenario.as_str());
+        case.set_system_out(detail_of(row));
+        if let Some(suite) = suites.last_mut() {
+            suite.add_test_case(case);
+        }
+    }
+    suites
+}
+
+fn detail_of(row: &ScenarioRow) -> String {
+    let mut out = format!("repeat: {}\n", row.command);
+    for rate in row.free.iter().flat_map(|free| &free.oracles) {
+        out += &format!("{}: {}\n", rate.oracle, rate.observed.words());
+    }
+    row.losses_words()
+        .map_or(out.clone(), |losses| out + &losses + "\n")
 }
 
 /// What turns a run red about this cell; `None` if nothing does.

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use super::junit::replay_text;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Cell, Report, verdict_mark, verdict_word};
+use super::scenario::{ScenarioRow, losses_words, percent};
 use super::terminal::{evidence, totals};
+use crate::check::Verdict;
 use crate::trace::{Story, story, words};
 
 /// Stories beyond this many bytes are left out: hosts cut or refuse long
@@ -16,7 +18,7 @@ const STORIES_MAX: usize = 600_000;
 pub fn markdown(report: &Report) -> String {
     let mut out = format!(
         "# lockproof report\n\n{}\nlockproof {}, seed {}",
-        totals(report),
+        headline(report),
         text(&report.tool_version),
         report.seed
     );
@@ -28,8 +30,130 @@ pub fn markdown(report: &Report) -> String {
     }
     let _ = write!(out, "\n\n{}\n", fenced(&report.command, "sh"));
     out += &surprises(report);
+    out += &scenarios(report);
     out += &tables(report);
     out += &stories(report);
+    out
+}
+
+/// The totals of what there is: of cells, of scenarios, or of both.
+fn headline(report: &Report) -> String {
+    let bad = report.scenarios.iter().filter(|row| row.is_bad()).count();
+    let rows = format!(
+        "{} of a scenario and a lock, {bad} not as expected\n",
+        words::plural(report.scenarios.len() as u32, "row")
+    );
+    match (report.cells.is_empty(), report.scenarios.is_empty()) {
+        (true, false) => rows,
+        (false, false) => totals(report) + "\n" + &rows,
+        (_, true) => totals(report),
+    }
+}
+
+/// Scenario x lock, and the runs at several pause lengths.
+fn scenarios(report: &Report) -> String {
+    if report.scenarios.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "\n## Scenarios\n\nA free run shows violations and never their absence.\n\n\
+         | scenario | lock | the model, under the faults | control | reproduced | free runs | together |\n|---|---|---|---|---|---|---|\n",
+    );
+    for row in &report.scenarios {
+        let replays = row.replays();
+        let fields = [
+            text(&row.scenario),
+            text(&row.lock),
+            model(row),
+            match row.control_violated().as_slice() {
+                [] if row.model.is_some() => "holds".into(),
+                some => text(&some.join(", ")),
+            },
+            replays.map_or("–".into(), |all| {
+                format!("{}/{}", all.reproduced, all.attempts)
+            }),
+            free(row),
+            together(row),
+        ];
+        let _ = writeln!(out, "| {} |", fields.join(" | "));
+    }
+    for row in report.scenarios.iter().filter(|row| !row.sweep.is_empty()) {
+        out += &sweep(row);
+    }
+    out
+}
+
+fn model(row: &ScenarioRow) -> String {
+    let Some(says) = &row.model else {
+        return "not asked".into();
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for verdict in [Verdict::Violated, Verdict::Unknown] {
+        for property in row.with_verdict(verdict) {
+            parts.push(format!("{} {}", verdict_mark(verdict), text(property)));
+        }
+    }
+    parts.push(match says.explored {
+        true => format!("{} hold", row.with_verdict(Verdict::Holds).len()),
+        false => "the rest expected to hold; not explored here".into(),
+    });
+    parts.join("<br>")
+}
+
+fn free(row: &ScenarioRow) -> String {
+    let Some(free) = &row.free else {
+        return "none".into();
+    };
+    let rates = free.oracles.iter().map(|rate| {
+        let seen = if rate.observed.events > 0 {
+            "✗ observed "
+        } else {
+            ""
+        };
+        let unknown = match rate.unknown {
+            0 => String::new(),
+            count => format!(", {count} unknown"),
+        };
+        format!(
+            "{}: {seen}{}{unknown}",
+            text(&rate.oracle),
+            rate.observed.words()
+        )
+    });
+    let losses = row.losses_words().map(|words| text(&words));
+    rates.chain(losses).collect::<Vec<_>>().join("<br>")
+}
+
+fn together(row: &ScenarioRow) -> String {
+    let notes = row.notes.iter().map(|note| text(note));
+    let words = std::iter::once(row.agreement_words()).chain(notes);
+    words.collect::<Vec<_>>().join("<br>")
+}
+
+fn sweep(row: &ScenarioRow) -> String {
+    let mut out = format!(
+        "\n### Lost updates against pause length: {}, {}\n\n| pause | leases | lost updates |\n|---|---|---|\n",
+        text(&row.scenario),
+        text(&row.lock)
+    );
+    for point in &row.sweep {
+        let _ = writeln!(
+            out,
+            "| {} ms | {:.2} | {} |",
+            point.pause_ms,
+            point.pause_ms as f64 / row.ttl_ms.max(1) as f64,
+            losses_words(point.losses)
+        );
+    }
+    if let Some(published) = &row.published {
+        let _ = writeln!(
+            out,
+            "\nPublished for {} in this set-up: about {} ({}).",
+            text(&published.of),
+            percent(published.lost_rate),
+            text(&published.source)
+        );
+    }
     out
 }
 

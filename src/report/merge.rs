@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use super::baseline::Key;
 use super::model::{Cell, Counterexample, Partition, Report};
+use super::scenario::ScenarioRow;
 
 /// Why parts cannot be joined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +60,7 @@ pub fn merge(
         locks: Vec::new(),
         cells: Vec::new(),
         counterexamples: Vec::new(),
+        scenarios: Vec::new(),
         ..parts.first().cloned().ok_or(MergeError::Nothing)?
     };
     let worlds: Vec<Vec<Vec<Cell>>> = parts.iter().map(|part| worlds(&part.cells)).collect();
@@ -70,6 +72,7 @@ pub fn merge(
             }
         }
     }
+    whole.scenarios = scenarios(&parts);
     // What no cell points to: walks that diverged.
     for part in &parts {
         let pointed = |id: &String| {
@@ -123,6 +126,23 @@ fn worlds(cells: &[Cell]) -> Vec<Vec<Cell>> {
         .chunk_by(|a, b| (&a.lock, a.sizes, &a.assumptions) == (&b.lock, b.sizes, &b.assumptions))
         .map(<[Cell]>::to_vec)
         .collect()
+}
+
+/// The rows of all scenarios, in the order in which one job would have played them.
+fn scenarios(parts: &[Report]) -> Vec<ScenarioRow> {
+    let same = |a: &ScenarioRow, b: &ScenarioRow| a.scenario == b.scenario;
+    let mut queues: Vec<_> = parts
+        .iter()
+        .map(|part| part.scenarios.chunk_by(same))
+        .collect();
+    let longest = parts.iter().map(|part| part.scenarios.len()).max();
+    let mut rows = Vec::new();
+    for _ in 0..longest.unwrap_or_default() {
+        for queue in &mut queues {
+            rows.extend(queue.next().into_iter().flatten().cloned());
+        }
+    }
+    rows
 }
 
 /// Puts one part's cell, its lock and its counterexample into the whole.

@@ -8,12 +8,16 @@
 mod annotations;
 pub mod baseline;
 pub mod diagram;
+pub mod figure;
 mod html;
 mod junit;
 mod markdown;
 mod matrix;
 mod merge;
 pub mod model;
+pub mod run;
+pub mod scenario;
+mod scenario_view;
 pub mod terminal;
 
 use std::io::Write;

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::scenario::ScenarioRow;
 use crate::check::Verdict;
 use crate::trace::{Assumption, Trace};
 
@@ -49,6 +50,9 @@ pub struct Report {
     pub cells: Vec<Cell>,
     /// The counterexamples that cells point to.
     pub counterexamples: Vec<Counterexample>,
+    /// Scenario x lock, with free runs; reports of other commands have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<ScenarioRow>,
 }
 
 /// What the run ran on. No host names, paths, times or speeds: two machines with

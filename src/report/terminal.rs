@@ -9,6 +9,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Agreement, Cell, Report, verdict_mark, verdict_word};
+use super::scenario::{ScenarioRow, losses_words, percent};
+use super::scenario_view::model_word;
 use crate::check::{CheckReport, CheckResult, Verdict};
 use crate::trace::{Assumption, words};
 
@@ -51,6 +53,53 @@ pub fn matrix_within(report: &Report, width: usize) -> String {
         out += &format!("\n{}\n", grid.render(width));
     }
     out + &totals(report)
+}
+
+/// What the free runs of one lock saw, beside the model.
+pub fn free_runs(row: &ScenarioRow) -> String {
+    let mut out = String::new();
+    if let Some(free) = &row.free {
+        let mut table = plain(&["oracle", "free runs", "model"]);
+        for rate in &free.oracles {
+            let mut observed = rate.observed.words();
+            if rate.unknown > 0 {
+                observed += &format!(", {} unknown", rate.unknown);
+            }
+            let model = model_word(rate.predicted).to_owned();
+            table.add_row([words::printable(&rate.oracle), observed, model]);
+        }
+        out += &format!("{table}\n");
+    }
+    if !row.sweep.is_empty() {
+        let mut table = plain(&["pause", "leases", "lost updates"]);
+        for point in &row.sweep {
+            let leases = point.pause_ms as f64 / row.ttl_ms.max(1) as f64;
+            table.add_row([
+                format!("{} ms", point.pause_ms),
+                format!("{leases:.2}"),
+                losses_words(point.losses),
+            ]);
+        }
+        out += &format!("{table}\n");
+        if let Some(published) = &row.published {
+            let of = words::printable(&published.of);
+            let rate = percent(published.lost_rate);
+            out += &format!("published for {of} in this set-up: about {rate}\n");
+        }
+    }
+    match row.losses_words() {
+        Some(losses) => out + &words::printable(&losses) + "\n",
+        None => out,
+    }
+}
+
+fn plain(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header.iter().copied());
+    table
 }
 
 /// The last line under the tables, and of the Markdown summary.

@@ -39,6 +39,9 @@ pub struct Scenario {
     /// How long and how often a free run runs.
     #[serde(default)]
     pub run: Run,
+    /// What somebody else measured in this set-up, to be shown beside our figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
     /// What is expected of each lock: the locks that the scenario applies to.
     pub expect: BTreeMap<String, Expectation>,
 }
@@ -237,6 +240,20 @@ impl Default for Nemesis {
             faults: Vec::new(),
         }
     }
+}
+
+/// A share of lost updates that somebody published for this set-up. It is shown
+/// and decides nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Acknowledged updates that were lost, 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub lost_rate: f64,
+    /// Of what, in a few words: `etcd's lock`.
+    pub of: String,
+    /// Where it was published.
+    pub source: String,
 }
 
 /// How long and how often a free run runs.

@@ -3,7 +3,7 @@
 use crate::nearest;
 use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property};
 
-use super::file::{Expectation, Kind, Range, SCHEMA, Scenario};
+use super::file::{Expectation, Kind, Range, SCHEMA, Scenario, WorkloadKind};
 
 /// Something that makes no sense.
 pub(super) struct Complaint {
@@ -54,6 +54,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Checked {
     workload(scenario)?;
     model(scenario)?;
     nemesis(scenario)?;
+    published(scenario)?;
     if scenario.expect.is_empty() {
         return complain(
             "name",
@@ -154,6 +155,25 @@ fn nemesis(scenario: &Scenario) -> Checked {
             scenario.run.duration_ms
         );
         return complain("quiet_ms", text);
+    }
+    Ok(())
+}
+
+fn published(scenario: &Scenario) -> Checked {
+    let Some(published) = &scenario.published else {
+        return Ok(());
+    };
+    if !(0.0..=1.0).contains(&published.lost_rate) {
+        return complain(
+            "lost_rate",
+            "`lost_rate` is a share from 0 to 1: 0.18 stands for 18 %",
+        );
+    }
+    if scenario.workload.kind != WorkloadKind::GuardedSet {
+        return complain(
+            "published",
+            "only the guarded-set workload counts lost updates; say kind = \"guarded-set\" or leave [published] out",
+        );
     }
     Ok(())
 }

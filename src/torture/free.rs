@@ -222,7 +222,7 @@ async fn header(options: &FreeOptions, topology: &Topology) -> Header {
         workload: scenario.workload.kind.name().into(),
         ttl_ms: scenario.clients.ttl_ms,
         clients: scenario.clients.count,
-        nodes: lock_nodes(options),
+        nodes: lock_nodes(&options.scenario, &options.lock),
         seed: options.seed,
         scenario: Some(scenario.name.clone()),
         reentrant: options.lock.reentrant,
@@ -232,26 +232,25 @@ async fn header(options: &FreeOptions, topology: &Topology) -> Header {
 }
 
 /// Servers that the lock itself talks to.
-fn lock_nodes(options: &FreeOptions) -> u32 {
-    let scenario = &options.scenario;
-    let expected = scenario.expect.get(&options.lock.name);
+fn lock_nodes(scenario: &Scenario, lock: &LockFile) -> u32 {
+    let expected = scenario.expect.get(&lock.name);
     let nodes = expected
         .and_then(|expected| expected.nodes)
         .or(match scenario.topology.kind {
             Servers::Masters => scenario.topology.nodes,
             _ => None,
         });
-    u32::from(nodes.unwrap_or(options.lock.nodes.default))
+    u32::from(nodes.unwrap_or(lock.nodes.default))
 }
 
 /// The scenario's servers; a lock that asks for several masters gets them.
-pub fn topology_kind(options: &FreeOptions) -> TopologyKind {
-    let nodes = lock_nodes(options) as u16;
-    match options.scenario.topology.kind {
+pub fn topology_kind(scenario: &Scenario, lock: &LockFile) -> TopologyKind {
+    let nodes = lock_nodes(scenario, lock) as u16;
+    match scenario.topology.kind {
         Servers::Single | Servers::Masters if nodes > 1 => TopologyKind::Masters { nodes },
         Servers::Single | Servers::Masters => TopologyKind::Single,
         Servers::Replicated => TopologyKind::Replicated {
-            replicas: u16::from(options.scenario.topology.replicas.unwrap_or(1)),
+            replicas: u16::from(scenario.topology.replicas.unwrap_or(1)),
         },
         Servers::Sentinel => TopologyKind::Sentinel {
             sentinels: 3,
@@ -276,7 +275,10 @@ fn topology_options(options: &FreeOptions) -> TopologyOptions {
         lock_key: KEY.into(),
         attach: options.attach.clone(),
         seed: options.seed,
-        ..TopologyOptions::new(topology_kind(options), options.binary.clone())
+        ..TopologyOptions::new(
+            topology_kind(&options.scenario, &options.lock),
+            options.binary.clone(),
+        )
     }
 }
 
@@ -289,7 +291,7 @@ pub fn schedule(options: &FreeOptions) -> Schedule {
     let nemesis = &options.scenario.nemesis;
     let range = |range: Range| (u64::from(range.0), u64::from(range.1));
     let plan = Plan {
-        kind: topology_kind(options),
+        kind: topology_kind(&options.scenario, &options.lock),
         clients: options.scenario.clients.count as u16,
         faults: nemesis.faults.clone(),
         quiet_ms: range(nemesis.quiet_ms),
@@ -368,7 +370,9 @@ fn ttl(options: &FreeOptions) -> Duration {
 fn patience_ms(options: &FreeOptions) -> u64 {
     let clients = &options.scenario.clients;
     let work = u64::from(options.scenario.workload.work_ms.1);
-    let operations = 4 * (clients.timeout_ms as u64 + 1) * u64::from(lock_nodes(options));
+    let operations = 4
+        * (clients.timeout_ms as u64 + 1)
+        * u64::from(lock_nodes(&options.scenario, &options.lock));
     work + operations + 5000
 }
 
@@ -501,7 +505,7 @@ async fn final_store(
 async fn keys(options: &FreeOptions, topology: &Topology) -> Vec<Value> {
     let mut found = Vec::new();
     for (number, party) in topology.nodes().enumerate() {
-        if topology_kind(options).replicates()
+        if topology_kind(&options.scenario, &options.lock).replicates()
             && topology.primary().await.ok() != Some(number as u16)
         {
             continue;

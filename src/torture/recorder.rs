@@ -1,17 +1,20 @@
 //! What happened, into the history, from many threads at once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock::now_ns;
-use crate::history::{Event, Header, Kind, Process, Writer};
+use crate::history::{Event, Header, Kind, Process, WINDOW_NS, Writer};
 
-/// A line older than this is written as of now. Its writer was stopped between
+/// A line that is further behind than this is written as of now, because a reader
+/// would not mend its order any more. As a rule its writer was stopped between
 /// reading the clock and writing, and did nothing meanwhile: to its world the
-/// event happened when it could go on.
-const STALE_NS: u64 = 500_000_000;
+/// event happened when it could go on. If nobody had stopped it, this process was
+/// too slow to listen, which counts as a stall.
+const STALE_NS: u64 = WINDOW_NS / 10 * 9;
 
 /// Figures of a run that is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +27,9 @@ pub struct Tally {
     pub stalls: u64,
     /// The longest of these, in ms.
     pub stall_max_ms: u64,
+    /// Acquires that succeeded while another client believed that it held: what
+    /// can be counted on the way. The judgement comes later, from the file.
+    pub double_holds: u64,
 }
 
 /// Writes the history of a run. Clones write to the same file.
@@ -37,6 +43,10 @@ struct Inner {
     writer: Writer<File>,
     tally: Tally,
     newest: u64,
+    /// The newest time of each client.
+    newest_of: BTreeMap<u32, u64>,
+    /// Clients that believe that they hold. All compete for one key.
+    holders: BTreeSet<u32>,
     /// When the nemesis stopped or killed a client, from and to, in ns.
     stops: Vec<(u64, Option<u64>)>,
     /// The first error of the file; what comes after it is not written.
@@ -53,6 +63,8 @@ impl Recorder {
             writer: Writer::create(File::create(path)?, header)?,
             tally: Tally::default(),
             newest: 0,
+            newest_of: BTreeMap::new(),
+            holders: BTreeSet::new(),
             stops: Vec::new(),
             broken: None,
         };
@@ -84,9 +96,12 @@ impl Recorder {
     /// Writes down an event that somebody else told.
     pub fn record(&self, mut event: Event) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if event.time + STALE_NS < inner.newest {
-            event.time = self.now();
+        if event.time.saturating_add(STALE_NS) < inner.newest {
+            let now = self.now();
+            inner.count_stall(event.time, now, (now - event.time.min(now)) / 1_000_000);
+            event.time = now;
         }
+        inner.keep_order(&mut event);
         inner.write(&event);
     }
 
@@ -104,6 +119,16 @@ impl Recorder {
 }
 
 impl Inner {
+    /// What a client says next is not earlier than what it said before, also if
+    /// that was moved to when it was heard and this was not.
+    fn keep_order(&mut self, event: &mut Event) {
+        if let Process::Client(client) = event.process {
+            let newest = self.newest_of.entry(client).or_default();
+            event.time = event.time.max(*newest);
+            *newest = event.time;
+        }
+    }
+
     fn write(&mut self, event: &Event) {
         if self.broken.is_some() {
             return;
@@ -119,9 +144,34 @@ impl Inner {
         let lock = matches!(event.f.as_str(), "acquire" | "release");
         self.tally.operations += u64::from(lock && event.kind != Kind::Invoke);
         self.tally.acquired += u64::from(event.f == "acquire" && event.kind == Kind::Ok);
+        self.note_hold(event);
         match event.f.as_str() {
             "client-pause" | "client-crash" => self.note_stop(event),
             "stall" => self.note_stall(event),
+            _ => {}
+        }
+    }
+
+    fn note_hold(&mut self, event: &Event) {
+        let client = match event.process {
+            Process::Client(client) => client,
+            Process::Nemesis if event.f == "crash" => {
+                let client = event.value["client"].as_u64();
+                self.holders
+                    .retain(|holder| Some(u64::from(*holder)) != client);
+                return;
+            }
+            _ => return,
+        };
+        match (event.f.as_str(), event.kind) {
+            ("acquire", Kind::Ok) => {
+                let others = self.holders.iter().any(|holder| *holder != client);
+                self.tally.double_holds += u64::from(others);
+                self.holders.insert(client);
+            }
+            ("release", Kind::Invoke) | ("lost", Kind::Info) => {
+                self.holders.remove(&client);
+            }
             _ => {}
         }
     }
@@ -141,13 +191,101 @@ impl Inner {
     /// A gap that no stop of the nemesis's explains is the machine's own.
     fn note_stall(&mut self, event: &Event) {
         let gap_ms = event.value["gap_ms"].as_u64().unwrap_or(0);
-        let from = event.time.saturating_sub(gap_ms * 1_000_000);
-        let explains = |(begin, end): &(u64, Option<u64>)| {
-            *begin < event.time && end.is_none_or(|end| end > from)
-        };
+        let from = event.time.saturating_sub(gap_ms.saturating_mul(1_000_000));
+        self.count_stall(from, event.time, gap_ms);
+    }
+
+    fn count_stall(&mut self, from: u64, to: u64, gap_ms: u64) {
+        let explains =
+            |(begin, end): &(u64, Option<u64>)| *begin < to && end.is_none_or(|end| end > from);
         if !self.stops.iter().any(explains) {
             self.tally.stalls += 1;
             self.tally.stall_max_ms = self.tally.stall_max_ms.max(gap_ms);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn recorder(folder: &Path) -> Recorder {
+        let header = Header {
+            schema: crate::history::SCHEMA.into(),
+            lock: "token".into(),
+            workload: "hold".into(),
+            ttl_ms: 2000,
+            clients: 3,
+            nodes: 1,
+            seed: 1,
+            scenario: None,
+            reentrant: false,
+            versions: Default::default(),
+            params: Default::default(),
+        };
+        // Some time ago, so that there is room for events of the past.
+        let began_ns = now_ns().saturating_sub(2_050_000_000);
+        Recorder::create(&folder.join("history.jsonl"), &header, began_ns).unwrap()
+    }
+
+    #[test]
+    fn a_clients_times_never_go_back_though_a_late_line_was_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = recorder(folder.path());
+        let tell = |client, time, kind| {
+            recorder.record(Event {
+                time,
+                process: Process::Client(client),
+                kind,
+                f: "acquire".into(),
+                value: json!(null),
+                error: None,
+            });
+        };
+        // Client 0 was stopped between reading the clock and writing; what it says
+        // next is late as well, and not late enough to be moved for that.
+        tell(1, 2_000_000_000, Kind::Invoke);
+        tell(0, 1_000_000_000, Kind::Invoke);
+        tell(0, 1_980_000_000, Kind::Fail);
+        tell(0, 1_990_000_000, Kind::Invoke);
+        let stalls = recorder.tally();
+        assert_eq!(
+            stalls.stalls, 1,
+            "nobody had stopped it: the machine was slow"
+        );
+        assert!(stalls.stall_max_ms > 1000);
+        let file = File::open(folder.path().join("history.jsonl")).unwrap();
+        let reader = crate::history::Reader::new(std::io::BufReader::new(file)).unwrap();
+        let times: Vec<u64> = reader
+            .map(|event| event.unwrap())
+            .filter(|event| event.process == Process::Client(0))
+            .map(|event| event.time)
+            .collect();
+        assert_eq!(times.len(), 3);
+        assert!(times.is_sorted(), "{times:?}");
+    }
+
+    #[test]
+    fn double_holds_are_counted_while_a_run_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = recorder(folder.path());
+        let say = |client, kind, f: &str| {
+            recorder.say(Process::Client(client), kind, f, json!(null));
+            recorder.tally().double_holds
+        };
+        assert_eq!(say(0, Kind::Ok, "acquire"), 0);
+        assert_eq!(say(0, Kind::Ok, "acquire"), 0, "again by the same client");
+        assert_eq!(say(1, Kind::Ok, "acquire"), 1);
+        say(1, Kind::Invoke, "release");
+        assert_eq!(say(2, Kind::Ok, "acquire"), 2, "client 0 holds still");
+        recorder.say(
+            Process::Nemesis,
+            Kind::Info,
+            "crash",
+            json!({ "client": 0 }),
+        );
+        say(2, Kind::Info, "lost");
+        assert_eq!(say(1, Kind::Ok, "acquire"), 2, "nobody else holds any more");
     }
 }

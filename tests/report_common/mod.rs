@@ -277,6 +277,7 @@ pub fn report() -> Report {
                 },
             ),
         ],
+        scenarios: Vec::new(),
     };
     fill_in(&mut report);
     report

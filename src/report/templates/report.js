@@ -43,7 +43,8 @@
     const active = lock || property || verdict;
     $('#count').textContent = active ? shown + (shown === 1 ? ' cell' : ' cells') : '';
   }
-  filters.forEach((f) => f.addEventListener('change', filter));
+  // A report of scenarios alone has no matrix.
+  filters.forEach((f) => f && f.addEventListener('change', filter));
 
   // --- the open cell -----------------------------------------------------
   let current = null; // the counterexample on show

@@ -1,0 +1,304 @@
+//! Scenario x lock: free runs, beside what the model says, as one row.
+//!
+//! Everything here is arithmetic on what was judged already. The comparison of
+//! what was observed with what the model excludes is
+//! [`crate::torture::agreement`]'s; the words are the report's.
+
+use crate::check::Verdict;
+use crate::history::{Finding, FindingVerdict, Judgement, ORACLES};
+use crate::report::model::{Agreement as CellAgreement, Cell, Report};
+use crate::report::scenario as row;
+use crate::report::scenario::{FreeAgreement, ModelSays, PropertySays, ScenarioRow, Share};
+use crate::scenario::{Expectation, Kind, Scenario};
+use crate::torture::agreement::{self, Agreement};
+use crate::torture::free::FreeRun;
+use crate::torture::rate::Rate;
+
+/// A free run and what the oracles say of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Of every draw.
+    pub seed: u64,
+    /// What the run told.
+    pub run: FreeRun,
+    /// What its history tells.
+    pub judgement: Judgement,
+    /// The history's file, relative to the report.
+    pub history: String,
+    /// The run's page, relative to the report.
+    pub page: Option<String>,
+}
+
+/// What free runs were asked to do.
+#[derive(Clone, Debug, Default)]
+pub struct Outcomes {
+    /// Of the scenario as it stands.
+    pub plain: Vec<Outcome>,
+    /// Pause lengths in ms with their runs.
+    pub sweep: Vec<(u64, Vec<Outcome>)>,
+    /// How long clients worked in each, in ms.
+    pub duration_ms: u64,
+}
+
+/// One row of the table of scenarios and locks. `directed` is the report of the
+/// scenario's directed reading, if there was one.
+pub fn row(
+    scenario: &Scenario,
+    lock: &str,
+    directed: Option<&Report>,
+    outcomes: &Outcomes,
+    command: String,
+) -> ScenarioRow {
+    let expected = scenario.expect.get(lock);
+    let mut row = ScenarioRow {
+        scenario: scenario.name.clone(),
+        story: scenario.story.trim().replace('\n', " "),
+        lock: lock.to_owned(),
+        topology: topology(scenario, lock, outcomes),
+        workload: scenario.workload.kind.name().to_owned(),
+        clients: scenario.clients.count,
+        ttl_ms: scenario.clients.ttl_ms,
+        model: model(scenario, lock, directed),
+        free: (!outcomes.plain.is_empty())
+            .then(|| free(expected, &outcomes.plain, outcomes.duration_ms)),
+        sweep: outcomes.sweep.iter().map(point).collect(),
+        published: scenario.published.as_ref().map(|found| row::Published {
+            lost_rate: found.lost_rate,
+            of: found.of.clone(),
+            source: found.source.clone(),
+        }),
+        agreement: FreeAgreement::Untested,
+        notes: Vec::new(),
+        unexpected: false,
+        page: None,
+        command,
+    };
+    if let Some(report) = directed {
+        let mut cells = report.cells.iter().filter(|cell| cell.lock == lock);
+        if cells.any(|cell| cell.agreement() == CellAgreement::Contradicted) {
+            row.unexpected = true;
+            row.notes
+                .push("a replay or a walk went another way than the model says".into());
+        }
+    }
+    if let Some(expected) = expected {
+        compare(&mut row, scenario, expected, outcomes);
+    }
+    row
+}
+
+/// The servers in words. A lock that asks for several masters gets them where the
+/// scenario has one server, so what ran knows best.
+fn topology(scenario: &Scenario, lock: &str, outcomes: &Outcomes) -> String {
+    let swept = outcomes.sweep.iter().flat_map(|(_, runs)| runs);
+    let ran = outcomes.plain.iter().chain(swept).next();
+    let expected = scenario.expect.get(lock).and_then(|found| found.nodes);
+    let nodes = ran
+        .map(|outcome| outcome.judgement.header.nodes)
+        .or(expected.or(scenario.topology.nodes).map(u32::from));
+    match scenario.topology.kind {
+        Kind::Single | Kind::Masters => match nodes {
+            Some(1) => "one server".into(),
+            Some(nodes) => format!("{nodes} masters"),
+            None => "as many masters as the lock asks for".into(),
+        },
+        Kind::Replicated => format!(
+            "a primary and {} replicas",
+            scenario.topology.replicas.unwrap_or(1)
+        )
+        .replace("1 replicas", "1 replica"),
+        Kind::Sentinel => "Sentinel: a primary, 2 replicas, 3 sentinels".into(),
+        Kind::Cluster => "Cluster: 3 primaries, 3 replicas".into(),
+    }
+}
+
+/// The explored verdicts, or those that the scenario expects.
+fn model(scenario: &Scenario, lock: &str, directed: Option<&Report>) -> Option<ModelSays> {
+    let cells: Vec<&Cell> = directed
+        .iter()
+        .flat_map(|report| &report.cells)
+        .filter(|cell| cell.lock == lock)
+        .collect();
+    let faulty = !scenario.model.assumptions.is_empty();
+    if !cells.is_empty() {
+        let under = |cell: &&&Cell| cell.assumptions.is_empty() != faulty;
+        let properties = cells.iter().filter(under).map(|cell| PropertySays {
+            property: cell.property.clone(),
+            verdict: cell.verdict,
+            control: cells
+                .iter()
+                .find(|other| {
+                    faulty && other.assumptions.is_empty() && other.property == cell.property
+                })
+                .map(|other| other.verdict),
+            replays: cell.replays,
+        });
+        return Some(ModelSays {
+            explored: true,
+            properties: properties.collect(),
+        });
+    }
+    let expected = scenario.expect.get(lock)?;
+    let says = |property: &String| PropertySays {
+        property: property.clone(),
+        verdict: Verdict::Violated,
+        control: faulty.then(|| match expected.control.contains(property) {
+            true => Verdict::Violated,
+            false => Verdict::Holds,
+        }),
+        replays: None,
+    };
+    Some(ModelSays {
+        explored: false,
+        properties: expected.violated.iter().map(says).collect(),
+    })
+}
+
+fn free(expected: Option<&Expectation>, outcomes: &[Outcome], duration_ms: u64) -> row::FreeRuns {
+    let oracles = ORACLES.iter().filter_map(|oracle| {
+        let observed = rate(oracle, outcomes);
+        (observed.runs > 0).then(|| row::OracleRate {
+            oracle: (*oracle).to_owned(),
+            observed: share(observed),
+            unknown: count(oracle, outcomes, FindingVerdict::Unknown),
+            predicted: expected.and_then(|expected| agreement::predicted(expected, oracle)),
+        })
+    });
+    row::FreeRuns {
+        duration_ms,
+        oracles: oracles.collect(),
+        losses: losses(outcomes),
+        runs: outcomes.iter().map(run).collect(),
+    }
+}
+
+fn share(rate: Rate) -> Share {
+    let (low, high) = rate.interval();
+    Share {
+        events: rate.events,
+        of: rate.runs,
+        low,
+        high,
+    }
+}
+
+fn finding<'a>(oracle: &str, outcome: &'a Outcome) -> Option<&'a Finding> {
+    let mut findings = outcome.judgement.findings.iter();
+    findings.find(|found| found.oracle == oracle)
+}
+
+fn count(oracle: &str, outcomes: &[Outcome], verdict: FindingVerdict) -> u64 {
+    let has =
+        |outcome: &&Outcome| finding(oracle, outcome).is_some_and(|found| found.verdict == verdict);
+    outcomes.iter().filter(has).count() as u64
+}
+
+/// In how many runs an oracle saw a violation, of those where it could.
+fn rate(oracle: &str, outcomes: &[Outcome]) -> Rate {
+    let events = count(oracle, outcomes, FindingVerdict::Violated);
+    let quiet = count(oracle, outcomes, FindingVerdict::NotObserved);
+    let unknown = count(oracle, outcomes, FindingVerdict::Unknown);
+    Rate {
+        events,
+        runs: events + quiet + unknown,
+    }
+}
+
+/// Lost of acknowledged updates; `None` where nothing was acknowledged, or where
+/// the end of the set is not known.
+fn losses(outcomes: &[Outcome]) -> Option<Share> {
+    let mut sum = Rate { events: 0, runs: 0 };
+    for outcome in outcomes {
+        let Some(found) = finding("lost-updates", outcome) else {
+            continue;
+        };
+        if let (Some(lost), Some(acknowledged)) =
+            (found.figures.get("lost"), found.figures.get("acknowledged"))
+        {
+            sum.events += *lost as u64;
+            sum.runs += *acknowledged as u64;
+        }
+    }
+    (sum.runs > 0).then(|| share(sum))
+}
+
+fn run(outcome: &Outcome) -> row::FreeRun {
+    let named = |verdict| {
+        let findings = outcome.judgement.findings.iter();
+        findings
+            .filter(|found| found.verdict == verdict)
+            .map(|found| found.oracle.clone())
+            .collect()
+    };
+    row::FreeRun {
+        seed: outcome.seed,
+        operations: outcome.run.tally.operations,
+        acquired: outcome.run.tally.acquired,
+        seconds: outcome.run.seconds,
+        faults: outcome.judgement.faults.values().sum(),
+        stall_max_ms: outcome.run.tally.stall_max_ms,
+        observed: named(FindingVerdict::Violated),
+        unknown: named(FindingVerdict::Unknown),
+        losses: losses(std::slice::from_ref(outcome)),
+        history: outcome.history.clone(),
+        page: outcome.page.clone(),
+    }
+}
+
+fn point((pause_ms, outcomes): &(u64, Vec<Outcome>)) -> row::SweepPoint {
+    let nothing = Rate { events: 0, runs: 0 };
+    row::SweepPoint {
+        pause_ms: *pause_ms,
+        losses: losses(outcomes).unwrap_or_else(|| share(nothing)),
+        runs: outcomes.iter().map(run).collect(),
+    }
+}
+
+/// Observed and predicted must agree in both directions.
+fn compare(
+    row: &mut ScenarioRow,
+    scenario: &Scenario,
+    expected: &Expectation,
+    outcomes: &Outcomes,
+) {
+    // The model's clients react within a tick.
+    let bound_ms = scenario.clients.ttl_ms as u64 / u64::from(scenario.model.ttl_ticks);
+    let swept = outcomes.sweep.iter().flat_map(|(_, outcomes)| outcomes);
+    for outcome in outcomes.plain.iter().chain(swept) {
+        let told = |oracles: Vec<String>| format!("{}: {}", outcome.history, oracles.join(", "));
+        let found = agreement::agreement(expected, &outcome.judgement, &outcome.run, bound_ms);
+        let (found, note) = match found {
+            Agreement::Agrees => (FreeAgreement::Agrees, None),
+            Agreement::Contradicts(oracles) => (
+                FreeAgreement::Contradicts,
+                Some(format!(
+                    "{} was observed, and the model says that it holds: an error of lockproof or of the expectation",
+                    told(oracles)
+                )),
+            ),
+            Agreement::Stalled(oracles, stall_ms) => (
+                FreeAgreement::Unknown,
+                Some(format!(
+                    "{}: unknown: it was observed, and a client did not run for {stall_ms} ms, which nobody injected",
+                    told(oracles)
+                )),
+            ),
+        };
+        row.agreement = worse(row.agreement, found);
+        row.notes.extend(note);
+    }
+    if outcomes.plain.is_empty() {
+        return;
+    }
+    for oracle in &expected.observed {
+        if rate(oracle, &outcomes.plain).events == 0 {
+            row.unexpected = true;
+            row.notes
+                .push(format!("{oracle} was expected to be observed, and was not"));
+        }
+    }
+}
+
+fn worse(one: FreeAgreement, other: FreeAgreement) -> FreeAgreement {
+    if one as u8 >= other as u8 { one } else { other }
+}

@@ -1,0 +1,340 @@
+//! Free runs from the command line: played, judged, drawn, told.
+//!
+//! `torture` and `scenario run --free` do the same work and differ in what they
+//! put beside it.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+
+use crate::campaign::free::{Outcome, Outcomes};
+use crate::history::{self, JudgeOptions, Judgement, Reader, timeline};
+use crate::lock::LockFile;
+use crate::replay::binaries;
+use crate::replay::proxy::toxiproxy;
+use crate::replay::topology::{Attachment, ProxyKind};
+use crate::report::model::Environment;
+use crate::report::run::{RunPage, run_page};
+use crate::scenario::{Range, Scenario};
+use crate::torture::agreement;
+use crate::torture::free::{self, FreeOptions, FreeRun, Now};
+
+use super::real::Real;
+use super::screen::{self, Screen};
+use super::{Failure, attach};
+
+/// Violations of each oracle that a page can mark.
+const EXAMPLES_DRAWN: usize = 200;
+/// Where there is no terminal, progress is told this often.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+/// A fault is followed by at least so much quiet in runs of several lengths, in ms.
+const QUIET_MS_MIN: u32 = 500;
+
+/// The free runs of one scenario.
+pub struct Session<'a> {
+    pub scenario: &'a Scenario,
+    /// The scenario as the command line names it.
+    pub named: String,
+    /// For how long clients work.
+    pub duration: Duration,
+    /// Runs of each lock; at each pause length, if there are several.
+    pub runs: u32,
+    /// The first run's seed.
+    pub seed: u64,
+    /// Pause lengths in leases; none: the scenario as it stands.
+    pub pauses: Vec<f64>,
+    /// Where the scenario's report goes; histories go into a folder a lock.
+    pub out: PathBuf,
+    pub real: &'a Real,
+    pub proxy: ProxyKind,
+    /// Servers that are there already, in place of servers of our own.
+    pub attach: Option<Attachment>,
+}
+
+/// A real toxiproxy wherever one is installed, the embedded proxy elsewhere.
+pub fn proxy(real: &Real) -> Result<ProxyKind, Failure> {
+    match toxiproxy::find_program(&binaries::tool_directories()) {
+        Ok(program) => Ok(ProxyKind::Toxiproxy(program)),
+        Err(_) if real.proxy == "toxiproxy" => Err(Failure::usage(anyhow!(
+            "toxiproxy is not installed; run scripts/setup.sh where there is a Go toolchain"
+        ))),
+        Err(_) => Ok(ProxyKind::Embedded),
+    }
+}
+
+/// What stands in every link, as reports write it.
+pub fn proxy_name(proxy: &ProxyKind) -> &'static str {
+    match proxy {
+        ProxyKind::Toxiproxy(_) => "toxiproxy",
+        ProxyKind::Embedded => "embedded",
+    }
+}
+
+/// For how long clients work: what was asked for, or the scenario's.
+pub fn duration(asked: Option<f64>, scenario: &Scenario) -> Result<Duration, Failure> {
+    let default = f64::from(scenario.run.duration_ms) / 1000.0;
+    let seconds = asked.unwrap_or(default);
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| (0.1..=3600.0).contains(&duration.as_secs_f64()))
+        .ok_or_else(|| Failure::usage(anyhow!("--duration is 0.1 to 3600 seconds, not {seconds}")))
+}
+
+impl Session<'_> {
+    /// What the runs run on. Attached servers tell their versions only when they are
+    /// asked: each row has them.
+    pub fn environment(&self, own: Environment) -> Environment {
+        match self.attach {
+            Some(_) => Environment {
+                servers: Vec::new(),
+                proxy: Some("toxiproxy (attached)".into()),
+            },
+            None => Environment {
+                proxy: Some(proxy_name(&self.proxy).into()),
+                ..own
+            },
+        }
+    }
+
+    /// Plays all runs of a lock.
+    pub fn play(&self, lock: &LockFile) -> Result<Outcomes, Failure> {
+        let folder = self.out.join(&lock.name);
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("failed to create {}", folder.display()))
+            .map_err(Failure::internal)?;
+        let mut outcomes = Outcomes {
+            duration_ms: self.duration.as_millis() as u64,
+            ..Outcomes::default()
+        };
+        let mut scenario = self.scenario.clone();
+        if self.attach.is_some() {
+            let kind = free::topology_kind(&scenario, lock);
+            attach::leave_out(&mut scenario, kind)?;
+        }
+        if self.pauses.is_empty() {
+            outcomes.plain = self.runs_of(&scenario, lock, None)?;
+            return Ok(outcomes);
+        }
+        for leases in &self.pauses {
+            let pause_ms = (leases * scenario.clients.ttl_ms as f64).round() as u32;
+            let scenario = with_pause(&scenario, pause_ms, self.duration)?;
+            let runs = self.runs_of(&scenario, lock, Some((*leases, pause_ms)))?;
+            outcomes.sweep.push((u64::from(pause_ms), runs));
+        }
+        Ok(outcomes)
+    }
+
+    fn runs_of(
+        &self,
+        scenario: &Scenario,
+        lock: &LockFile,
+        pause: Option<(f64, u32)>,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let mut outcomes = Vec::new();
+        for seed in self.seed..self.seed.saturating_add(u64::from(self.runs)) {
+            // Ctrl-C ends the runs, and what was done is still judged and told.
+            if screen::interrupted() {
+                break;
+            }
+            outcomes.push(self.one(scenario, lock, pause, seed)?);
+        }
+        Ok(outcomes)
+    }
+
+    fn one(
+        &self,
+        scenario: &Scenario,
+        lock: &LockFile,
+        pause: Option<(f64, u32)>,
+        seed: u64,
+    ) -> Result<Outcome, Failure> {
+        let prefix = pause.map_or(String::new(), |(_, ms)| format!("pause-{ms}-ms-"));
+        let stem = format!("{}/{prefix}seed-{seed}", lock.name);
+        let file = |end: &str| self.out.join(format!("{stem}{end}"));
+        let options = FreeOptions {
+            scenario: scenario.clone(),
+            lock: lock.clone(),
+            seed,
+            duration: self.duration,
+            program: std::env::current_exe().map_err(Failure::internal)?,
+            binary: self.real.server.clone(),
+            shim: self.real.gate.shim.clone(),
+            proxy: self.proxy.clone(),
+            attach: self.attach.clone(),
+            history: file(".history.jsonl"),
+        };
+        write(&file(".schedule.json"), &free::schedule(&options).to_json())?;
+        let pauses = pause.map_or(String::new(), |(_, ms)| format!(" pauses of {ms} ms,"));
+        let title = format!("{}, {},{pauses} seed {seed}", scenario.name, lock.name);
+        let run = self.watched(&title, &options)?;
+        show(&title, &run, &options)?;
+        // What we recorded ourselves and cannot read is our own mistake.
+        let mut judgement = judge(&options.history).map_err(Failure::internal)?;
+        let page = self.page(&options, &judgement, pause)?;
+        write(&file(".html"), &page)?;
+        // The page marks more violations than a reader of JSON wants to see.
+        for finding in &mut judgement.findings {
+            finding.examples.truncate(JudgeOptions::default().examples);
+        }
+        let text = serde_json::to_string_pretty(&judgement).map_err(Failure::internal)?;
+        write(&file(".history.judgement.json"), &(text + "\n"))?;
+        Ok(Outcome {
+            seed,
+            run,
+            judgement,
+            history: format!("{stem}.history.jsonl"),
+            page: Some(format!("{stem}.html")),
+        })
+    }
+
+    fn watched(&self, title: &str, options: &FreeOptions) -> Result<FreeRun, Failure> {
+        let screen = Screen::new(false);
+        let mut told = Instant::now();
+        let mut watch = |now: &Now| {
+            if screen.is_live() || told.elapsed() >= PLAIN_EVERY {
+                told = Instant::now();
+                screen.say(&progress(title, now));
+            }
+        };
+        let run = self
+            .real
+            .runtime
+            .block_on(free::run(options, &mut watch))
+            .map_err(Failure::internal)?;
+        screen.clear();
+        Ok(run)
+    }
+
+    fn page(
+        &self,
+        options: &FreeOptions,
+        judgement: &Judgement,
+        pause: Option<(f64, u32)>,
+    ) -> Result<String, Failure> {
+        let expected = options.scenario.expect.get(&options.lock.name);
+        let says = |oracle: &&str| {
+            let word = match agreement::predicted(expected?, oracle)? {
+                true => "violated",
+                false => "holds",
+            };
+            Some(((*oracle).to_owned(), word))
+        };
+        let model: Vec<_> = history::ORACLES.iter().filter_map(says).collect();
+        let command = format!(
+            "lockproof torture {} --lock {} --duration {} --runs 1 --seed {}{}",
+            self.named,
+            options.lock.path,
+            self.duration.as_secs_f64(),
+            options.seed,
+            pause.map_or(String::new(), |(leases, _)| format!(" --pauses {leases}"))
+        );
+        page(
+            &options.history,
+            judgement,
+            &model,
+            Some(&command),
+            Some("../report.html"),
+        )
+        .map_err(Failure::internal)
+    }
+}
+
+/// The page of a judged history.
+///
+/// # Errors
+/// The history cannot be read, or (an error of ours) the page not be rendered.
+pub fn page(
+    history: &Path,
+    judgement: &Judgement,
+    model: &[(String, &'static str)],
+    command: Option<&str>,
+    report: Option<&str>,
+) -> Result<String, anyhow::Error> {
+    let timeline = timeline::timeline(open(history)?, judgement)
+        .with_context(|| history.display().to_string())?;
+    let name = history.file_name().unwrap_or_default().to_string_lossy();
+    Ok(run_page(&RunPage {
+        judgement,
+        timeline: &timeline,
+        model,
+        history: &name,
+        tool_version: env!("CARGO_PKG_VERSION"),
+        command,
+        report,
+    })?)
+}
+
+/// Judges a history with as many examples as a page can mark.
+///
+/// # Errors
+/// The history cannot be read.
+pub fn judge(path: &Path) -> Result<Judgement, anyhow::Error> {
+    let options = JudgeOptions {
+        examples: EXAMPLES_DRAWN,
+    };
+    history::judge(open(path)?, &options).with_context(|| path.display().to_string())
+}
+
+fn open(path: &Path) -> Result<Reader<BufReader<File>>, anyhow::Error> {
+    let file = File::open(path).with_context(|| format!("failed to read {}", path.display()))?;
+    let file = BufReader::with_capacity(1 << 16, file);
+    Reader::new(file).with_context(|| path.display().to_string())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .with_context(|| format!("failed to write {}", path.display()))
+        .map_err(Failure::internal)
+}
+
+/// The scenario with pauses of another length. A pause and the quiet before it
+/// take as long together as the scenario's do on average, so that there are as
+/// many pauses at each length, while there is room for some quiet.
+fn with_pause(scenario: &Scenario, pause_ms: u32, duration: Duration) -> Result<Scenario, Failure> {
+    let middle = |range: Range| (range.0 + range.1) / 2;
+    let nemesis = &scenario.nemesis;
+    let every_ms = middle(nemesis.quiet_ms) + middle(nemesis.fault_ms);
+    let quiet_ms = every_ms.saturating_sub(pause_ms).max(QUIET_MS_MIN);
+    if u128::from(quiet_ms + pause_ms) >= duration.as_millis() {
+        return Err(Failure::usage(anyhow!(
+            "a pause of {pause_ms} ms after {quiet_ms} ms of quiet does not fit into runs of {} s; raise --duration or shorten --pauses",
+            duration.as_secs_f64()
+        )));
+    }
+    let mut changed = scenario.clone();
+    changed.nemesis.quiet_ms = Range(quiet_ms, quiet_ms);
+    changed.nemesis.fault_ms = Range(pause_ms, pause_ms);
+    Ok(changed)
+}
+
+fn progress(title: &str, now: &Now) -> String {
+    let seconds = now.elapsed.as_secs_f64();
+    let rate = now.tally.operations as f64 / seconds.max(0.001);
+    let faults = if now.faults.is_empty() {
+        "nothing injected".to_owned()
+    } else {
+        now.faults.join(", ")
+    };
+    format!(
+        "{title}: {seconds:.1} s, {rate:.0} operations/s, double holds so far: {}, {faults}",
+        now.tally.double_holds
+    )
+}
+
+fn show(title: &str, run: &FreeRun, options: &FreeOptions) -> Result<(), Failure> {
+    screen::print(format_args!(
+        "{title}: {} operations, {} acquired, {:.0} operations/s, set up in {:.2} s; {}",
+        run.tally.operations,
+        run.tally.acquired,
+        run.tally.operations as f64 / run.seconds,
+        run.setup_seconds,
+        options.history.display()
+    ))?;
+    for warning in &run.warnings {
+        screen::note(format_args!("warning: {warning}"));
+    }
+    Ok(())
+}
