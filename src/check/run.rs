@@ -175,12 +175,26 @@ impl<'f> Checker<'f> {
             }) => return Ok(self.unknown(set, &source.to_string())),
             plan => plan?,
         };
+        if let Some(reason) = self.unfollowed(set) {
+            return Ok(self.unknown(set, &reason));
+        }
         match plan.words() {
             0..=2 => self.search::<2>(plan, set, observer),
             3 => self.search::<3>(plan, set, observer),
             4 => self.search::<4>(plan, set, observer),
             _ => self.search::<8>(plan, set, observer),
         }
+    }
+
+    /// A combination that the world does not follow: a server that stands still
+    /// or whose clock jumps while it holds a WAIT back.
+    fn unfollowed(&self, set: &[Switch]) -> Option<String> {
+        let stray = |fault: &Fault| find(set, *fault).is_some();
+        let fault = [Fault::NodePause, Fault::ClockJump].into_iter().find(stray);
+        fault.filter(|_| self.waits(set)).map(|fault| {
+            let id = fault.info().id;
+            format!("WAIT under {id} is not in the model yet")
+        })
     }
 
     /// Nothing was explored, so nothing is known.
@@ -212,6 +226,9 @@ impl<'f> Checker<'f> {
         length: usize,
     ) -> Result<Vec<Trace>, CheckError> {
         let plan = self.plan(set)?;
+        if let Some(reason) = self.unfollowed(set) {
+            return Err(CheckError::Sizes(reason));
+        }
         match plan.words() {
             0..=2 => self.walk::<2>(plan, set, seeds, length),
             3 => self.walk::<3>(plan, set, seeds, length),
@@ -348,8 +365,14 @@ impl<'f> Checker<'f> {
             params,
             epoch_ms: trace::EPOCH_MS,
             persistence: persistence.into(),
-            replicas: u8::from(self.world_config(set).lag() > 0),
+            replicas: u8::from(self.world_config(set).lag() > 0 || self.waits(set)),
         }
+    }
+
+    /// The lock sends WAIT, so its nodes have replicas, failover or not.
+    fn waits(&self, set: &[Switch]) -> bool {
+        let tables = self.tables.get(&self.needs(set));
+        tables.is_some_and(|tables| tables.waits())
     }
 
     fn search<const W: usize>(

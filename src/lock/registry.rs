@@ -20,6 +20,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models":
     "setnx-expire",
     "getset-timestamp",
     "token",
+    "token-wait",
     "token-renewed",
     "reentrant-hash",
     "redlock",

@@ -12,7 +12,7 @@ use super::closure::{ClosureError, printable};
 
 /// Commands that a single server of the model has, and a world has not: their
 /// effect is on scripts, replicas or subscribers, which no keyspace holds.
-const NOT_IN_A_WORLD: [&str; 5] = ["evalsha", "script", "subscribe", "unsubscribe", "wait"];
+const NOT_IN_A_WORLD: [&str; 4] = ["evalsha", "script", "subscribe", "unsubscribe"];
 
 /// Examines a command line that the lock file sends from `line`; true if it can
 /// see the server's clock.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::catalogue::{FAULTS, Fault, Switch};
+use super::client::THREADS;
 use super::layout::{Field, Packer, State};
 use super::message::{Message, MessageLayout};
 use super::tables::{NONE, Tables};
@@ -16,6 +17,8 @@ pub const NODES_MAX: usize = 7;
 pub const SLOTS: usize = 8;
 /// Most writes that a replica can lag behind its primary.
 pub const LAG_MAX: usize = 4;
+/// The faults in which a replica takes its node's place.
+pub const PROMOTIONS: [Fault; 3] = [Fault::Failover, Fault::SplitBrain, Fault::CutOff];
 
 /// Sizes and switches of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +52,8 @@ impl WorldConfig {
 
     /// Writes that a replica may lag behind; 0 if no node has a replica.
     pub fn lag(&self) -> usize {
-        let promotions = [Fault::Failover, Fault::SplitBrain];
-        let lag = promotions.map(|fault| self.switch(fault).1);
-        usize::from(lag[0].max(lag[1]))
+        let lags = PROMOTIONS.map(|fault| self.switch(fault).1);
+        usize::from(lags.into_iter().fold(0, u8::max))
     }
 
     /// A promotion can leave the old server in service.
@@ -107,6 +109,9 @@ pub(super) struct NodeFields {
     pub promoted: Field,
     /// The keyspace of that old server; otherwise 0.
     pub old: Field,
+    /// Last writes that the replica may lack, if the lock sends WAIT: those
+    /// since the last one that it is known to have.
+    pub unacknowledged: Field,
 }
 
 /// The world as a transition system over states of `W` words.
@@ -120,6 +125,10 @@ pub struct World<const W: usize> {
     /// `moved[client * nodes + node]`: while the node's old server is still
     /// there, the client uses the new one.
     moved: Vec<Field>,
+    /// `since[(client * nodes + node) * THREADS + thread]`: writes of the node
+    /// since the last command on that thread's connection, as far as a replica can
+    /// lag. That is what WAIT waits for. Only if the lock sends WAIT.
+    since: Vec<Field>,
     /// Budget left, by fault.
     pub(super) budget: [Field; FAULTS.len()],
     pub(super) messages: MessageLayout,
@@ -152,6 +161,7 @@ pub struct Plan {
     nodes: Vec<NodeFields>,
     cut: Vec<Field>,
     moved: Vec<Field>,
+    since: Vec<Field>,
     budget: [Field; FAULTS.len()],
     messages: MessageLayout,
 }
@@ -167,6 +177,7 @@ impl Plan {
             config.nodes,
             delay,
             config.splits(),
+            tables.waits(),
         );
         let clients = (0..config.clients)
             .map(|_| client_fields(&config, &tables, &messages, &mut packer))
@@ -182,6 +193,8 @@ impl Plan {
         let moved = (0..links)
             .map(|_| packer.field(usize::from(config.splits())))
             .collect();
+        let positions = if tables.waits() { links * THREADS } else { 0 };
+        let since = (0..positions).map(|_| packer.field(config.lag())).collect();
         let mut budget = [Field::NOTHING; FAULTS.len()];
         for switch in &config.switches {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
@@ -194,6 +207,7 @@ impl Plan {
             nodes,
             cut,
             moved,
+            since,
             budget,
             messages,
         }
@@ -225,6 +239,7 @@ impl Plan {
             nodes: self.nodes,
             cut: self.cut,
             moved: self.moved,
+            since: self.since,
             budget: self.budget,
             messages: self.messages,
             bits,
@@ -290,6 +305,7 @@ fn node_fields(config: &WorldConfig, tables: &Tables, packer: &mut Packer) -> No
             config.lag().min(1)
         }),
         old: packer.field(if config.splits() { keyspaces } else { 0 }),
+        unacknowledged: packer.field(if tables.waits() { config.lag() } else { 0 }),
     }
 }
 
@@ -374,6 +390,24 @@ impl<const W: usize> World<W> {
     /// What the client sends to the node now goes to the node's old server.
     pub(super) fn uses_old(&self, state: &State<W>, client: usize, node: usize) -> bool {
         self.is_split(state, node) && state.get(self.moved(client, node)) == 0
+    }
+
+    /// See the field of this name.
+    pub(super) fn since(&self, client: usize, node: usize, thread: u8) -> Field {
+        let link = client * usize::from(self.config.nodes) + node;
+        self.since[link * THREADS + usize::from(thread)]
+    }
+
+    /// The positions of all connections to a node.
+    pub(super) fn all_since(&self, node: usize) -> impl Iterator<Item = Field> {
+        let nodes = usize::from(self.config.nodes);
+        let links = self.since.chunks(THREADS).skip(node).step_by(nodes.max(1));
+        links.flatten().copied()
+    }
+
+    /// A replica stands behind the node's present server.
+    pub(super) fn has_replica(&self, state: &State<W>, node: usize) -> bool {
+        state.get(self.nodes[node].promoted) == 0
     }
 
     pub(super) fn cut(&self, client: usize, node: usize) -> Field {

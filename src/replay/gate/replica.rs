@@ -29,6 +29,8 @@ pub(super) struct Replica {
     follows: bool,
     /// It gets nothing more.
     lags: bool,
+    /// The node's second server is its primary now, and the first one was.
+    swapped: bool,
     patience: Duration,
 }
 
@@ -67,6 +69,7 @@ impl Replica {
             link: EmbeddedProxy::start(link, primary.address(), raw, unheard).await?,
             follows: false,
             lags: false,
+            swapped: false,
             patience,
         })
     }
@@ -74,6 +77,30 @@ impl Replica {
     /// Does it still follow its primary?
     pub fn follows(&self) -> bool {
         self.follows
+    }
+
+    /// Is the node's second server its primary?
+    pub fn swapped(&self) -> bool {
+        self.swapped
+    }
+
+    /// For the next trace the first server is the primary again. True if the
+    /// servers have to be told.
+    pub fn swap_back(&mut self) -> bool {
+        let swapped = std::mem::take(&mut self.swapped);
+        self.follows &= !swapped;
+        swapped
+    }
+
+    /// What the replica lagged behind, it gets now.
+    pub async fn stop_lagging(
+        &mut self,
+        primary: &Server,
+        replica: &Server,
+    ) -> Result<(), GateError> {
+        self.lags = false;
+        self.hold(false).await?;
+        self.catch_up(primary, replica).await
     }
 
     /// Makes `replica` follow `primary`, if it does not, without any lag.
@@ -84,6 +111,7 @@ impl Replica {
         if !self.follows {
             // What is left of the last link must not meet the next one.
             self.link.cut_all(Cut::Rst).await.map_err(wire)?;
+            self.link.redirect(primary.address());
             let port = self.link.address().port().to_string();
             expect_ok(replica, &["REPLICAOF", "127.0.0.1", &port]).await?;
             self.follows = true;
@@ -120,6 +148,7 @@ impl Replica {
         }
         expect_ok(replica, &["REPLICAOF", "NO", "ONE"]).await?;
         self.follows = false;
+        self.swapped = !self.swapped;
         Ok(())
     }
 
@@ -154,6 +183,17 @@ async fn info(server: &Server) -> Result<String, GateError> {
         Reply::Bulk(text) => String::from_utf8_lossy(&text).into_owned(),
         other => reply_text(&other),
     })
+}
+
+/// The connections whose command a server holds back.
+pub(super) async fn blocked_clients(server: &Server) -> Result<u64, GateError> {
+    let info = info(server).await?;
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("blocked_clients:"));
+    Ok(line
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or(0))
 }
 
 /// The part of an INFO that tells of replication, on one line.

@@ -1,5 +1,7 @@
 //! Servers, proxies and client processes, put up once and emptied between replays.
 
+use std::time::Duration;
+
 use tokio::task::JoinSet;
 
 use super::confirm::texts;
@@ -174,6 +176,9 @@ impl Rig {
             }
             // A server that follows another gets this from there.
             let node = at.checked_sub(usize::from(self.shape.nodes));
+            if self.replicas.get_mut(at).is_some_and(Replica::swap_back) {
+                expect_ok(server, &["REPLICAOF", "NO", "ONE"]).await?;
+            }
             if !node.is_some_and(|node| self.replicas[node].follows()) {
                 expect_ok(server, &["FLUSHALL"]).await?;
                 expect_ok(server, &["SCRIPT", "FLUSH"]).await?;
@@ -282,6 +287,16 @@ impl Rig {
         }
     }
 
+    /// Passes a held request to its node, which holds it back.
+    pub async fn pass(&mut self, request: &HeldRequest) -> Result<(), GateError> {
+        Ok(self.wires.pass(request).await?)
+    }
+
+    /// Waits for the reply to a request that was passed on before.
+    pub async fn reply(&mut self, request: HeldRequest) -> Result<HeldReply, GateError> {
+        Ok(self.wires.reply(request).await?)
+    }
+
     /// Passes a held request to its node and waits for the reply, which is held.
     pub async fn execute(&mut self, request: HeldRequest) -> Result<HeldReply, GateError> {
         Ok(self.wires.execute(request).await?)
@@ -357,7 +372,8 @@ impl Rig {
     pub async fn fail_over(&mut self, node: u8) -> Result<(), GateError> {
         let (link, primary, replica) = self.pair(node)?;
         link.take_over(primary, replica, true).await?;
-        self.wires.node_replaced(node).await?;
+        let server = self.second(node);
+        self.wires.node_replaced(node, server).await?;
         Ok(())
     }
 
@@ -370,32 +386,104 @@ impl Rig {
     /// The node's old server is gone. Killing it shows clients what a demotion
     /// does, which ends their connections.
     pub async fn end_old(&mut self, node: u8) -> Result<(), GateError> {
-        if !self.was_replica(node) {
-            return Err(GateError::NoReplica { node });
-        }
-        self.fleet.servers[usize::from(node)].kill()?;
-        self.wires.node_replaced(node).await?;
+        let old = self.old_place(node)?;
+        self.fleet.servers[old].kill()?;
+        let server = self.second(node);
+        self.wires.node_replaced(node, server).await?;
         Ok(())
     }
 
-    /// Was the server that stands for the node its replica once?
-    pub fn was_replica(&self, node: u8) -> bool {
-        let link = self.replicas.get(usize::from(node));
-        link.is_some_and(|link| !link.follows())
+    /// Nobody reaches the node's server any more, and its replica takes its place.
+    /// Commands on their way to it stay where they are held, for ever.
+    pub async fn cut_off(&mut self, node: u8) -> Result<(), GateError> {
+        self.split(node).await?;
+        for client in 0..self.shape.clients {
+            self.follow(client, node).await?;
+        }
+        Ok(())
     }
 
-    /// A node's first server and its replica, while that follows.
+    /// What the node's replica lagged behind, it gets now.
+    pub async fn catch_up(&mut self, node: u8) -> Result<(), GateError> {
+        let (link, primary, replica) = self.pair(node)?;
+        link.stop_lagging(primary, replica).await
+    }
+
+    /// The node's old server follows the present one, after a new start if it
+    /// is dead; what it alone had is lost with that.
+    pub async fn rejoin(&mut self, node: u8) -> Result<(), GateError> {
+        let at = self.old_place(node)?;
+        let old = &mut self.fleet.servers[at];
+        if old.pid().is_none() {
+            old.restart().await?;
+        }
+        let (link, primary, replica) = self.servers_of(node)?;
+        link.follow(primary, replica).await
+    }
+
+    /// The client uses the node's present server from its next command on.
+    pub async fn follow(&mut self, client: u8, node: u8) -> Result<(), GateError> {
+        let server = self.second(node);
+        Ok(self.wires.follow(client, node, server).await?)
+    }
+
+    /// How long any single awaited event may take.
+    pub fn patience(&self) -> Duration {
+        self.wires.patience()
+    }
+
+    /// Connections whose command the node's servers hold back.
+    pub async fn blocked_clients(&self, node: u8) -> Result<u64, GateError> {
+        let mut blocked = 0;
+        let nodes = usize::from(self.shape.nodes);
+        for at in (usize::from(node)..self.fleet.servers.len()).step_by(nodes) {
+            let server = &self.fleet.servers[at];
+            if !self.paused[at] && server.pid().is_some() {
+                blocked += replica::blocked_clients(server).await?;
+            }
+        }
+        Ok(blocked)
+    }
+
+    /// Which of its servers is the node: its first or its second.
+    fn second(&self, node: u8) -> usize {
+        let link = self.replicas.get(usize::from(node));
+        usize::from(link.is_some_and(Replica::swapped))
+    }
+
+    /// Where the server is whose place was taken.
+    fn old_place(&self, node: u8) -> Result<usize, GateError> {
+        match self.replicas.get(usize::from(node)) {
+            Some(link) if !link.follows() => {
+                let first = (1 - self.second(node)) * usize::from(self.shape.nodes);
+                Ok(first + usize::from(node))
+            }
+            _ => Err(GateError::NoReplica { node }),
+        }
+    }
+
+    /// A node's present server and its replica, while that follows.
     fn pair(&mut self, node: u8) -> Result<(&mut Replica, &mut Server, &Server), GateError> {
+        let trio = self.servers_of(node)?;
+        match trio.0.follows() {
+            true => Ok(trio),
+            false => Err(GateError::NoReplica { node }),
+        }
+    }
+
+    /// A node's present server and its other one.
+    fn servers_of(&mut self, node: u8) -> Result<(&mut Replica, &mut Server, &Server), GateError> {
         let at = usize::from(node);
-        let (primaries, replicas) = self.fleet.servers.split_at_mut(self.shape.nodes.into());
+        let (first, second) = self.fleet.servers.split_at_mut(self.shape.nodes.into());
         match (
             self.replicas.get_mut(at),
-            primaries.get_mut(at),
-            replicas.get(at),
+            first.get_mut(at),
+            second.get_mut(at),
         ) {
-            (Some(link), Some(primary), Some(replica)) if link.follows() => {
-                Ok((link, primary, replica))
-            }
+            (Some(link), Some(first), Some(second)) => Ok(match link.swapped() {
+                false => (link, first, second),
+                true => (link, second, first),
+            }),
             _ => Err(GateError::NoReplica { node }),
         }
     }
@@ -450,8 +538,7 @@ impl Rig {
         if node >= self.shape.nodes {
             return Err(GateError::NoNode { node });
         }
-        let replicas = usize::from(self.shape.nodes);
-        let first = if self.was_replica(node) { replicas } else { 0 };
+        let first = self.second(node) * usize::from(self.shape.nodes);
         Ok(first + usize::from(node))
     }
 }

@@ -6,7 +6,7 @@ use super::error::{foreign, intern};
 use super::{Closure, ClosureError, Command, Needs};
 use crate::redis::{Bytes, Reply};
 use crate::world::symbols::{self, GENERATIONS, STALE};
-use crate::world::unmodelled;
+use crate::world::{unmodelled, wait};
 
 impl Closure {
     pub(super) fn add_local_command(
@@ -18,6 +18,8 @@ impl Closure {
             return Ok(id);
         }
         self.server_time |= unmodelled::examine(&argv, line)?;
+        wait::ticks(&argv, self.needs.tick_ms)
+            .map_err(|what| ClosureError::NotModelled { line, what })?;
         let id = intern(&mut self.local_commands, &argv, "set of commands")?;
         let family = self.family_of(&argv, line)?;
         for client in 0..self.needs.clients {
@@ -37,6 +39,20 @@ impl Closure {
             }
         }
         Ok(id)
+    }
+
+    /// Of each command that is a WAIT, in how many ticks it gives up; nothing at
+    /// all if none is.
+    pub fn waits(&self) -> Vec<Option<u8>> {
+        let ticks = |command: &Command| {
+            let ticks = wait::ticks(&command.argv, self.needs.tick_ms);
+            ticks.unwrap_or_default()
+        };
+        let waits: Vec<_> = self.commands.items().iter().map(ticks).collect();
+        if waits.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        waits
     }
 
     /// The number of an argv's family.
@@ -116,6 +132,17 @@ impl Closure {
             let command = self.commands.get(id as u16);
             for execution in row {
                 reach.insert((command.family, execution.reply));
+            }
+        }
+        // The formal server has no replica, and answers WAIT with none.
+        let waits = self.waits();
+        for (id, _) in waits.iter().enumerate().filter(|(_, wait)| wait.is_some()) {
+            let family = self.commands.get(id as u16).family;
+            for count in [0, 1] {
+                reach.insert((
+                    family,
+                    intern(&mut self.replies, &Reply::Int(count), "set of replies")?,
+                ));
             }
         }
         let mut open: Vec<(u16, u16)> = reach.iter().copied().collect();

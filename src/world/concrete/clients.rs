@@ -44,7 +44,16 @@ impl<'w, const W: usize> Run<'w, W> {
     }
 
     pub(super) fn feed(&mut self, client: u8, input: Input) -> Result<(), ConcreteError> {
-        let output = self.clients[usize::from(client)].program.step(&input)?;
+        let program = &mut self.clients[usize::from(client)].program;
+        let before = program.view();
+        let output = program.step(&input)?;
+        for (thread, waiting) in before.threads {
+            if let Waiting::Reply { node, .. } | Waiting::TimedOut { node } = waiting
+                && output.abandoned.contains(&thread)
+            {
+                self.open_new_connection(client, node, thread);
+            }
+        }
         self.carry_out(client, output);
         Ok(())
     }
@@ -54,7 +63,8 @@ impl<'w, const W: usize> Run<'w, W> {
             self.parcels.retain_mut(|parcel| {
                 if parcel.client == client && parcel.thread == *thread && parcel.awaited {
                     parcel.awaited = false;
-                    return matches!(parcel.content, Cargo::Request(_));
+                    let request = matches!(parcel.content, Cargo::Request(_));
+                    return request && parcel.blocked.is_none();
                 }
                 true
             });
@@ -121,6 +131,7 @@ impl<'w, const W: usize> Run<'w, W> {
             awaited: true,
             old: self.uses_old(client, node),
             content,
+            blocked: None,
         });
         if self.cut.contains_key(&(client, node)) {
             self.lose(self.parcels.len() - 1);
@@ -148,7 +159,8 @@ impl<'w, const W: usize> Run<'w, W> {
             if parcel.client == client {
                 parcel.awaited = false;
             }
-            parcel.client != client || matches!(parcel.content, Cargo::Request(_))
+            let request = matches!(parcel.content, Cargo::Request(_));
+            parcel.client != client || (request && parcel.blocked.is_none())
         });
     }
 
@@ -178,6 +190,7 @@ impl<'w, const W: usize> Run<'w, W> {
         if let Some(step) = self.steps.last_mut() {
             step.clients = views;
         }
+        self.tick_waits();
         Ok(())
     }
 }

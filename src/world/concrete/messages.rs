@@ -2,10 +2,12 @@
 
 use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
 use crate::lock::Input;
+use crate::redis::Reply;
 use crate::trace::{self, Event};
 use crate::world::layout::State;
 use crate::world::message::{Content, Message};
 use crate::world::moves::Move;
+use crate::world::wait;
 
 impl<'w, const W: usize> Run<'w, W> {
     /// The parcel that stands in a slot of the abstract state.
@@ -31,7 +33,8 @@ impl<'w, const W: usize> Run<'w, W> {
         let same_place = parcel.node == message.node
             && parcel.thread == message.thread
             && parcel.awaited == message.awaited
-            && parcel.old == message.old;
+            && parcel.old == message.old
+            && parcel.blocked == message.blocked;
         let closure = &self.world.tables.closure;
         same_place
             && match (&parcel.content, message.content) {
@@ -50,13 +53,7 @@ impl<'w, const W: usize> Run<'w, W> {
     }
 
     pub(super) fn execute(&mut self, index: usize) {
-        let Parcel {
-            id: message,
-            client,
-            node,
-            awaited,
-            ..
-        } = self.parcels[index];
+        let Parcel { client, node, .. } = self.parcels[index];
         let now = self.now();
         let old = self.parcels[index].old;
         let mut left_behind = self.split.get_mut(&node).filter(|_| old);
@@ -67,12 +64,29 @@ impl<'w, const W: usize> Run<'w, W> {
         let Cargo::Request(argv) = &self.parcels[index].content else {
             return;
         };
+        if let Ok(Some(ticks)) = wait::ticks(argv, self.tick_ms) {
+            self.begin_wait(index, ticks);
+            return;
+        }
         let executed = keyspace.execute_at(now, &mut self.scripts, client, argv);
         match &mut left_behind {
             Some((keyspace, _)) => *keyspace = executed.after,
             None => self.write_to(node, executed.after),
         }
-        let reply = executed.reply;
+        self.note_command(index);
+        self.answer(index, executed.reply);
+    }
+
+    /// The node gives its reply, and somebody waits for it, or not.
+    pub(super) fn answer(&mut self, index: usize, reply: Reply) {
+        let Parcel {
+            id: message,
+            client,
+            node,
+            awaited,
+            ..
+        } = self.parcels[index];
+        self.parcels[index].blocked = None;
         self.log(
             Event::Execute {
                 client,
@@ -175,6 +189,7 @@ impl<'w, const W: usize> Run<'w, W> {
             if parcel.node == node && parcel.old == old {
                 parcel.old = false;
                 parcel.content = Cargo::Broken;
+                parcel.blocked = None;
                 return parcel.awaited;
             }
             true

@@ -11,6 +11,7 @@ mod compare;
 mod messages;
 mod moves;
 mod nodes;
+mod replicas;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use super::node::Keyspace;
 use super::symbols;
 use super::system::{Action, PropertySet, System};
 use super::world::World;
+use replicas::{LinkChange, Replica};
 
 /// Why a path could not be made concrete.
 #[derive(Debug, thiserror::Error)]
@@ -142,6 +144,8 @@ struct Parcel {
     /// To or from the node's old server.
     old: bool,
     content: Cargo,
+    /// A WAIT that its server holds back: ticks until it gives up.
+    blocked: Option<u8>,
 }
 
 enum Cargo {
@@ -163,15 +167,6 @@ struct Client {
     awaiting: [Option<u16>; THREADS],
 }
 
-/// What stands behind a node.
-#[derive(Clone, Default)]
-struct Replica {
-    /// The node's keyspace before its last write, before its last two, ..
-    history: Vec<Keyspace>,
-    /// The steps of these writes.
-    writes: Vec<usize>,
-}
-
 struct Run<'w, const W: usize> {
     world: &'w World<W>,
     file: &'w LockFile,
@@ -184,8 +179,11 @@ struct Run<'w, const W: usize> {
     replicas: Vec<Replica>,
     /// Old servers that still serve, by node, and the clients that use the new one.
     split: BTreeMap<u8, (Keyspace, Vec<u8>)>,
-    /// Steps before which a node's replica gets left behind.
-    lags: Vec<(usize, u8)>,
+    /// Steps before which a node's replica is left behind, or catches up.
+    links: Vec<LinkChange>,
+    /// For each connection (client, node, thread) how much its node had written at
+    /// its last command.
+    positions: BTreeMap<(u8, u8, u8), usize>,
     parcels: Vec<Parcel>,
     cut: BTreeMap<(u8, u8), bool>,
     next_id: u32,
@@ -226,10 +224,7 @@ impl<'w, const W: usize> Run<'w, W> {
             })
             .collect::<Result<Vec<Client>, LockError>>()?;
         let nodes = vec![Keyspace::default(); usize::from(world.config.nodes)];
-        let replica = Replica {
-            history: vec![Keyspace::default(); world.config.lag()],
-            writes: Vec::new(),
-        };
+        let replica = Replica::behind(&Keyspace::default(), world.config.lag());
         Ok(Run {
             world,
             file,
@@ -239,7 +234,8 @@ impl<'w, const W: usize> Run<'w, W> {
             clients,
             synced: nodes.clone(),
             replicas: vec![replica; nodes.len()],
-            lags: Vec::new(),
+            links: Vec::new(),
+            positions: BTreeMap::new(),
             split: BTreeMap::new(),
             nodes,
             parcels: Vec::new(),

@@ -54,6 +54,10 @@ impl<'w, const W: usize> Run<'w, W> {
                 let index = self.find(at, step, before, client, slot)?;
                 self.deliver(index)?;
             }
+            Move::Acknowledge { client, slot } => {
+                let index = self.find(at, step, before, client, slot)?;
+                self.acknowledge(index);
+            }
             Move::Write { client } => self.log(Event::Write { client }, None),
             Move::Tick => self.advance(None)?,
             Move::Drift { client, ticks } => {
@@ -171,6 +175,15 @@ impl<'w, const W: usize> Run<'w, W> {
                 if let Some((_, moved)) = self.split.get_mut(&node) {
                     moved.push(client);
                 }
+            }
+            Move::CutOff { node, lost } => {
+                self.fault(trace::Fault::CutOff { node, lost });
+                self.promote(node, lost);
+                self.parcels.retain(|parcel| parcel.node != node);
+            }
+            Move::Rejoin { node } => {
+                self.fault(trace::Fault::Rejoin { node });
+                self.rejoin(node);
             }
             Move::Demote { node } => {
                 self.fault(trace::Fault::Demotion { node });

@@ -1,6 +1,7 @@
 //! Servers with their real content, and what stands behind them.
 
-use super::{Replica, Run};
+use super::Run;
+use super::replicas::Replica;
 use crate::trace;
 use crate::world::node::Keyspace;
 
@@ -9,7 +10,11 @@ impl<'w, const W: usize> Run<'w, W> {
         let loses = after != self.nodes[usize::from(node)];
         let persistence = persistence.to_owned();
         self.synced[usize::from(node)] = after.clone();
+        if self.restart_counts(node, &after) {
+            self.leave_behind(node);
+        }
         self.write_to(node, after);
+        self.forget_positions(node);
         self.fault(trace::Fault::NodeRestart {
             node,
             persistence,
@@ -23,14 +28,19 @@ impl<'w, const W: usize> Run<'w, W> {
     pub(super) fn write_to(&mut self, node: u8, after: Keyspace) {
         let at = usize::from(node);
         let canonical = |keyspace: &Keyspace| keyspace.renamed(&|text| self.canonical(text));
-        let replicated = !self.replicas[at].history.is_empty();
-        let changes = replicated && !canonical(&self.nodes[at]).same_content(&canonical(&after));
-        let before = std::mem::replace(&mut self.nodes[at], after);
-        let replica = &mut self.replicas[at];
-        if changes && replica.history.pop().is_some() {
-            replica.history.insert(0, before);
-            replica.writes.push(self.steps.len());
+        let followed = self.replicas[at].follows && self.is_replicated();
+        let changes = followed && !canonical(&self.nodes[at]).same_content(&canonical(&after));
+        if changes {
+            self.leave_behind(node);
         }
+        self.nodes[at] = after;
+    }
+
+    /// What the node holds now, its replica may hold from the next step on.
+    pub(super) fn leave_behind(&mut self, node: u8) {
+        let at = usize::from(node);
+        let step = self.steps.len();
+        self.replicas[at].leave_behind(self.nodes[at].clone(), step);
     }
 
     /// The same change to all that a node holds, its replica's content included.
@@ -60,11 +70,12 @@ impl<'w, const W: usize> Run<'w, W> {
 
     pub(super) fn promote(&mut self, node: u8, lost: u8) {
         let at = usize::from(node);
-        let Replica { history, writes } = std::mem::take(&mut self.replicas[at]);
+        let mut replica = std::mem::take(&mut self.replicas[at]);
+        let step = self.steps.len() - 1;
+        replica.promote(step, usize::from(lost));
+        self.links.extend(replica.link_changes(node));
         if let Some(behind) = usize::from(lost).checked_sub(1) {
-            // The tables said that the replica can lack so much, so there was so much.
-            self.lags
-                .extend(writes.iter().rev().nth(behind).map(|step| (*step, node)));
+            let history = &replica.history;
             let newer = [&self.nodes[at]].into_iter().chain(&history[..behind]);
             if newer
                 .into_iter()
@@ -74,5 +85,14 @@ impl<'w, const W: usize> Run<'w, W> {
             }
             self.nodes[at] = history[behind].clone();
         }
+        self.forget_positions(node);
+    }
+
+    /// The server that the node had before follows the one that it has now.
+    pub(super) fn rejoin(&mut self, node: u8) {
+        let at = usize::from(node);
+        self.replicas[at] = Replica::behind(&self.nodes[at], self.world.config.lag());
+        self.forget_positions(node);
+        self.answer_waits(node);
     }
 }

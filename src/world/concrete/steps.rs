@@ -50,11 +50,15 @@ impl<'w, const W: usize> Run<'w, W> {
 
     /// All steps, and among them the moments from which on replicas lag.
     pub(super) fn told(mut self) -> Vec<Step> {
-        self.lags.sort_unstable();
+        for (node, replica) in self.replicas.iter().enumerate() {
+            self.links.extend(replica.link_changes(node as u8));
+        }
+        self.links.sort_unstable();
         // From the back, so that the places in front stay what they are.
-        for (at, node) in self.lags.into_iter().rev() {
+        for change in self.links.into_iter().rev() {
+            let at = change.step;
             let Step { tick, clients, .. } = self.steps[at.saturating_sub(1)].clone();
-            let fault = trace::Fault::ReplicaLags { node };
+            let fault = change.fault();
             let lags = Step {
                 tick,
                 event: Event::Fault { fault },

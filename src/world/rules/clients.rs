@@ -23,6 +23,7 @@ impl<'w, const W: usize> Step<'w, W> {
         self.state.set(fields.local, usize::from(after));
         if emitted.abandoned != 0 {
             self.abandon(client, emitted.abandoned);
+            self.open_new_connections(client, before, emitted.abandoned);
         }
         for sent in &emitted.sent {
             self.send(client, sent.thread, sent.node, sent.command);
@@ -93,7 +94,7 @@ impl<'w, const W: usize> Step<'w, W> {
         self.state.set(fields.skew, usize::from(self.world.no_skew));
         self.rewrite_messages(client, |message| {
             message.awaited = false;
-            matches!(message.content, Content::Request(_))
+            matches!(message.content, Content::Request(_)) && message.blocked.is_none()
         });
         self.judge_the_dead();
     }

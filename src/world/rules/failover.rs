@@ -5,7 +5,7 @@ use crate::world::catalogue::Fault;
 use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::system::Transition;
-use crate::world::world::World;
+use crate::world::world::{PROMOTIONS, World};
 
 impl<'w, const W: usize> Step<'w, W> {
     /// The server is gone for good, and its replica takes its place.
@@ -63,6 +63,31 @@ impl<'w, const W: usize> Step<'w, W> {
         }
         self.state.set(fields.keyspace, promoted);
         self.state.set(fields.promoted, 1);
+        self.state.set(fields.unacknowledged, 0);
+        self.forget_positions(node);
+    }
+
+    /// The server that the node had before follows the one that it has now, and
+    /// has all that this one holds.
+    fn rejoin(&mut self, node: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        self.state.set(fields.promoted, 0);
+        for &field in world.history(&self.state, node) {
+            self.state.set(field, self.state.get(fields.keyspace));
+        }
+        self.forget_positions(node);
+        self.answer_waits(node);
+    }
+
+    /// Nobody reaches the server any more, and its replica takes its place.
+    /// What is in flight to it, or from it, is lost in silence.
+    fn cut_off(&mut self, node: usize, lost: usize) {
+        self.promote(node, lost);
+        for client in 0..self.world.clients.len() {
+            self.rewrite_messages(client, |message| usize::from(message.node) != node);
+        }
+        self.judge_the_dead();
     }
 }
 
@@ -100,24 +125,59 @@ impl<const W: usize> World<W> {
         if promoted || self.left(state, fault) == 0 {
             return;
         }
-        let (_, most) = self.config.switch(fault);
-        for lost in 0..=usize::from(most) {
+        for lost in 0..=self.most_lost(state, index, fault) {
             let replica = |lost| self.replica(state, index, lost);
             // Writes that left no trace by now are not worth a move of their own.
             if (0..lost).any(|fewer| replica(fewer) == replica(lost)) {
                 continue;
             }
             let mut step = Step::fault(self, state, fault);
-            let node = index as u8;
-            if fault == Fault::Failover {
-                step.fail_over(index, lost);
-                let lost = lost as u8;
-                step.finish(Move::Failover { node, lost }, visit);
-            } else {
-                step.split(index, lost);
-                let lost = lost as u8;
-                step.finish(Move::SplitBrain { node, lost }, visit);
-            }
+            let (node, writes) = (index as u8, lost);
+            let lost = lost as u8;
+            let taken = match fault {
+                Fault::SplitBrain => {
+                    step.split(index, writes);
+                    Move::SplitBrain { node, lost }
+                }
+                Fault::CutOff => {
+                    step.cut_off(index, writes);
+                    Move::CutOff { node, lost }
+                }
+                _ => {
+                    step.fail_over(index, writes);
+                    Move::Failover { node, lost }
+                }
+            };
+            step.finish(taken, visit);
+        }
+    }
+
+    /// Writes that a promotion can lose now: as many as the switch says, but
+    /// none that the replica is known to have.
+    fn most_lost(&self, state: &State<W>, node: usize, fault: Fault) -> usize {
+        let (_, most) = self.config.switch(fault);
+        let most = usize::from(most);
+        if self.tables.waits() {
+            most.min(state.get(self.nodes[node].unacknowledged))
+        } else {
+            most
+        }
+    }
+
+    /// The old server comes back as a replica, where anything can come of it:
+    /// another promotion, or an answer to WAIT.
+    pub(super) fn rejoin(
+        &self,
+        state: &State<W>,
+        index: usize,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let promotes = |fault: &Fault| self.left(state, *fault) > 0;
+        let matters = self.tables.waits() || PROMOTIONS.iter().any(promotes);
+        if matters && state.get(self.nodes[index].promoted) == 1 {
+            let mut step = Step::from(self, state);
+            step.rejoin(index);
+            step.finish(Move::Rejoin { node: index as u8 }, visit);
         }
     }
 }

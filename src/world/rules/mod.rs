@@ -11,6 +11,7 @@ mod network;
 mod nodes;
 mod properties;
 mod time;
+mod wait;
 
 use super::catalogue::{Fault, PROPERTIES, Property};
 use super::layout::State;

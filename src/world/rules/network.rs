@@ -31,12 +31,13 @@ impl<'w, const W: usize> Step<'w, W> {
                 awaited: true,
                 allowance: 0,
                 old: world.uses_old(&self.state, client, usize::from(node)),
+                blocked: None,
             },
         );
     }
 
     /// Puts a message into a free slot.
-    fn post(&mut self, client: usize, message: Message) {
+    pub(super) fn post(&mut self, client: usize, message: Message) {
         // Slots are sorted, the empty ones first.
         let first = self.world.slots(client)[0];
         if self.state.get(first) != 0 {
@@ -84,11 +85,12 @@ impl<'w, const W: usize> Step<'w, W> {
             if message.awaited && threads & 1 << message.thread != 0 {
                 message.awaited = false;
             }
-            message.awaited || matches!(message.content, Content::Request(_))
+            let request = matches!(message.content, Content::Request(_));
+            message.awaited || (request && message.blocked.is_none())
         });
     }
 
-    fn take(&mut self, client: usize, slot: usize) {
+    pub(super) fn take(&mut self, client: usize, slot: usize) {
         self.state.set(self.world.slots(client)[slot], 0);
         self.sort_slots(client);
     }
@@ -96,6 +98,10 @@ impl<'w, const W: usize> Step<'w, W> {
     /// A request reaches its node.
     fn execute(&mut self, client: usize, slot: usize, message: Message, command: u16) {
         let world = self.world;
+        if let Some(ticks) = world.tables.wait(command) {
+            self.begin_wait(client, slot, message, ticks);
+            return;
+        }
         let node = world.nodes[usize::from(message.node)];
         let server = if message.old { node.old } else { node.keyspace };
         let keyspace = self.state.get(server) as u16;
@@ -110,6 +116,7 @@ impl<'w, const W: usize> Step<'w, W> {
             self.write_to(usize::from(message.node), usize::from(execution.after));
         }
         self.take(client, slot);
+        self.note_command(client, &message);
         if message.awaited {
             let content = Content::Reply(execution.reply);
             self.post(
@@ -153,6 +160,7 @@ impl<'w, const W: usize> Step<'w, W> {
                     message.content = Content::Broken;
                     message.allowance = 0;
                     message.old = false;
+                    message.blocked = None;
                     return message.awaited;
                 }
                 true
@@ -174,6 +182,10 @@ impl<const W: usize> World<W> {
                 continue;
             };
             let place = slot as u8;
+            if message.blocked.is_some() {
+                self.wait_moves(state, index, slot, message, visit);
+                continue;
+            }
             if let Content::Request(command) = message.content {
                 if !self.waits_for_node(state, &message) {
                     let mut step = Step::from(self, state);

@@ -5,7 +5,7 @@ use crate::world::catalogue::Fault;
 use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::system::Transition;
-use crate::world::world::World;
+use crate::world::world::{PROMOTIONS, World};
 
 impl<'w, const W: usize> Step<'w, W> {
     /// The same change to all that a node holds: in memory, on its disk, in
@@ -29,25 +29,36 @@ impl<'w, const W: usize> Step<'w, W> {
     /// The node holds this now. If that is another content than before, its
     /// replica may lack one write more, up to its bound.
     pub(super) fn write_to(&mut self, node: usize, keyspace: usize) {
-        let world = self.world;
-        let field = world.nodes[node].keyspace;
-        let mut before = self.state.get(field);
-        if before == keyspace {
-            return;
+        let field = self.world.nodes[node].keyspace;
+        if self.state.get(field) != keyspace {
+            self.leave_behind(node);
+            self.state.set(field, keyspace);
         }
+    }
+
+    /// What the node holds now, its replica may hold for as long as it is not
+    /// known to have more.
+    pub(super) fn leave_behind(&mut self, node: usize) {
+        let world = self.world;
+        let mut before = self.state.get(world.nodes[node].keyspace);
         for &older in world.history(&self.state, node) {
             let next = self.state.get(older);
             self.state.set(older, before);
             before = next;
         }
-        self.state.set(field, keyspace);
+        self.count_write(node);
     }
 
     /// The server process dies and starts again with this keyspace. To its
     /// replica that is a change as any write is.
     fn restart(&mut self, node: usize, keyspace: usize) {
         let fields = self.world.nodes[node];
+        // WAIT can tell a restart from nothing, for the replica must come back.
+        if self.world.tables.waits() && self.state.get(fields.keyspace) == keyspace {
+            self.leave_behind(node);
+        }
         self.write_to(node, keyspace);
+        self.forget_positions(node);
         if fields.synced.exists() {
             self.state.set(fields.synced, keyspace);
             self.state.set(fields.lagging, 0);
@@ -113,7 +124,9 @@ impl<const W: usize> World<W> {
                 step.finish(Move::Jump { node, back }, visit);
             }
         }
-        self.promotions(state, index, Fault::Failover, visit);
-        self.promotions(state, index, Fault::SplitBrain, visit);
+        for fault in PROMOTIONS {
+            self.promotions(state, index, fault, visit);
+        }
+        self.rejoin(state, index, visit);
     }
 }

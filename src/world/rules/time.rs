@@ -64,6 +64,7 @@ impl<'w, const W: usize> Step<'w, W> {
                 Content::Reply(id) => Content::Reply(tables.age_reply[usize::from(id)]),
                 Content::Broken => Content::Broken,
             };
+            tables.tick_wait(message);
             true
         });
     }
@@ -151,8 +152,12 @@ impl<const W: usize> World<W> {
         self.slots(client).iter().all(|slot| {
             self.messages
                 .unpack(state.get(*slot))
-                .is_none_or(|message| message.allowance > 0 || self.stuck(state, client, &message))
+                .is_none_or(|message| self.may_stay(state, client, &message))
         })
+    }
+
+    fn may_stay(&self, state: &State<W>, client: usize, message: &Message) -> bool {
+        message.allowance > 0 || message.blocked.is_some() || self.stuck(state, client, message)
     }
 
     /// A message whose receiver is paused does not hold time up.
