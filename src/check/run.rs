@@ -112,6 +112,7 @@ pub struct Checker<'f> {
     file: &'f LockFile,
     options: CheckOptions,
     simulate: Option<SimulateOptions>,
+    order: Vec<Fault>,
     tables: FxHashMap<Needs, Arc<Tables>>,
 }
 
@@ -126,6 +127,7 @@ impl<'f> Checker<'f> {
             file,
             options,
             simulate: None,
+            order: Vec::new(),
             tables: FxHashMap::default(),
         })
     }
@@ -135,6 +137,17 @@ impl<'f> Checker<'f> {
     /// whatever it does not find is unknown.
     pub fn simulate(&mut self, options: SimulateOptions) {
         self.simulate = Some(options);
+    }
+
+    /// From now on these faults strike in this order: none before the one that
+    /// stands before it has struck. Sets without them are as they were.
+    pub fn order(&mut self, faults: Vec<Fault>) {
+        self.order = faults;
+    }
+
+    fn order_in(&self, set: &[Switch]) -> Vec<Fault> {
+        let on = |fault: &&Fault| find(set, **fault).is_some();
+        self.order.iter().filter(on).copied().collect()
     }
 
     /// Checks every set and puts the answers together.
@@ -255,6 +268,7 @@ impl<'f> Checker<'f> {
             ttl_ticks: sizes.ttl_ticks,
             reentrant: self.file.reentrant,
             switches: set.to_vec(),
+            order: self.order_in(set),
         }
     }
 

@@ -33,6 +33,8 @@ const SCENARIOS: &[Builtin] = builtins!(
     "aof-always",
     "failover-replica",
     "split-brain",
+    "replication-lag-with-wait",
+    "failover-and-back",
     "sentinel-failover",
     "cluster-failover",
     "coupon",

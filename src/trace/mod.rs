@@ -290,9 +290,9 @@ pub enum Fault {
     /// The node's replica has all that the node wrote, and gets nothing of what
     /// follows.
     ReplicaLags { node: u8 },
-    /// The node's replica gets what it lagged behind, but for so many last writes,
-    /// and the node knows.
-    ReplicaCatchesUp { node: u8, lacks: u8 },
+    /// The node's replica gets what it lagged behind, but for so many last writes.
+    /// The node is told of it (`known`), or the replica takes its place before.
+    ReplicaCatchesUp { node: u8, lacks: u8, known: bool },
     /// The server process dies for good and the node's replica takes its place,
     /// without the server's last `lost` writes; `Fail` steps follow for the
     /// commands that were in flight.

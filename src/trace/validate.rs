@@ -479,7 +479,7 @@ impl<'a> Run<'a> {
                     format!("{}'s replica lagged before", words::node(*node))
                 })
             }
-            Fault::ReplicaCatchesUp { node, lacks } => {
+            Fault::ReplicaCatchesUp { node, lacks, .. } => {
                 self.has_replica(*node)?;
                 let lagged = match lacks {
                     0 => self.lagging.remove(node),

@@ -287,13 +287,18 @@ fn node_fault(fault: &Fault) -> String {
             node(*n),
             lack(*lost)
         ),
-        Fault::ReplicaCatchesUp { node: n, lacks } => format!(
-            "{}'s replica gets what it lagged behind, {}",
+        Fault::ReplicaCatchesUp {
+            node: n,
+            lacks,
+            known,
+        } => format!(
+            "{}'s replica gets what it lagged behind, {}{}",
             node(*n),
             match lacks {
                 0 => "all of it".to_owned(),
                 lacks => format!("but for its last {}", plural_only(*lacks, "write")),
-            }
+            },
+            if *known { "" } else { "; nobody hears of it" }
         ),
         Fault::CutOff { node: n, lost } => format!(
             "{} is cut off from everybody; its replica takes its place, {}",

@@ -31,6 +31,9 @@ pub struct WorldConfig {
     pub reentrant: bool,
     /// The fault switches that are on.
     pub switches: Vec<Switch>,
+    /// Faults of these that strike in this order: none before the one that
+    /// stands before it has struck. The others strike at any time.
+    pub order: Vec<Fault>,
 }
 
 impl WorldConfig {
@@ -131,6 +134,10 @@ pub struct World<const W: usize> {
     since: Vec<Field>,
     /// Budget left, by fault.
     pub(super) budget: [Field; FAULTS.len()],
+    /// How many faults of the order have struck.
+    struck: Field,
+    /// How many must have before each fault.
+    place: [u8; FAULTS.len()],
     pub(super) messages: MessageLayout,
     /// Class of a client that has done nothing yet.
     pub(super) fresh: u16,
@@ -163,6 +170,7 @@ pub struct Plan {
     moved: Vec<Field>,
     since: Vec<Field>,
     budget: [Field; FAULTS.len()],
+    struck: Field,
     messages: MessageLayout,
 }
 
@@ -199,6 +207,7 @@ impl Plan {
         for switch in &config.switches {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
         }
+        let struck = packer.field(config.order.len());
         Plan {
             config,
             tables,
@@ -209,6 +218,7 @@ impl Plan {
             moved,
             since,
             budget,
+            struck,
             messages,
         }
     }
@@ -227,6 +237,10 @@ impl Plan {
         if self.packer.words() > W {
             return Err(WorldError::TooWide { bits, most: W * 64 });
         }
+        let mut place = [0; FAULTS.len()];
+        for (at, fault) in self.config.order.iter().enumerate() {
+            place[*fault as usize] = at as u8;
+        }
         let no_skew = self.tables.needs.skews.iter().position(|skew| *skew == 0);
         Ok(World {
             slots_used: self.config.slots(),
@@ -241,6 +255,8 @@ impl Plan {
             moved: self.moved,
             since: self.since,
             budget: self.budget,
+            struck: self.struck,
+            place,
             messages: self.messages,
             bits,
         })
@@ -424,9 +440,27 @@ impl<const W: usize> World<W> {
         &self.clients[client].slots[..self.slots_used]
     }
 
-    /// What can still be spent of a fault's budget.
+    /// What can be spent of a fault's budget now: nothing before its turn.
     pub(super) fn left(&self, state: &State<W>, fault: Fault) -> usize {
+        if usize::from(self.place[fault as usize]) > state.get(self.struck) {
+            return 0;
+        }
+        self.budget_left(state, fault)
+    }
+
+    /// What can still be spent of a fault's budget, now or later.
+    pub(super) fn budget_left(&self, state: &State<W>, fault: Fault) -> usize {
         state.get(self.budget[fault as usize])
+    }
+
+    /// A fault strikes: the one that stands behind it in the order may follow.
+    pub(super) fn spend(&self, state: &mut State<W>, fault: Fault) {
+        let field = self.budget[fault as usize];
+        state.set(field, state.get(field) - 1);
+        let struck = state.get(self.struck);
+        if self.config.order.get(struck) == Some(&fault) {
+            state.set(self.struck, struck + 1);
+        }
     }
 
     /// The class of a client's automaton, the time of a pause counted in.

@@ -58,7 +58,11 @@ impl Run<'_> {
                 self.use_replicas_log(*node);
                 Ok(())
             }
-            Fault::ReplicaCatchesUp { node, lacks: 0 } => Ok(self.rig.catch_up(*node).await?),
+            Fault::ReplicaCatchesUp {
+                node,
+                lacks: 0,
+                known,
+            } => Ok(self.rig.catch_up(*node, *known).await?),
             Fault::ReplicaCatchesUp { lacks, .. } => Err(Stop::NotReplayable(format!(
                 "a replica gets what it lagged behind, but for {lacks} of it; a replication link \
                  passes all or nothing here"

@@ -92,13 +92,16 @@ impl Replica {
         swapped
     }
 
-    /// What the replica lagged behind, it gets now.
+    /// What the replica lagged behind, it gets now, and its primary hears of it
+    /// (`known`), or not.
     pub async fn stop_lagging(
         &mut self,
         primary: &Server,
         replica: &Server,
+        known: bool,
     ) -> Result<(), GateError> {
         self.lags = false;
+        self.mute(!known).await?;
         self.hold(false).await?;
         self.catch_up(primary, replica).await
     }
@@ -108,6 +111,7 @@ impl Replica {
         if std::mem::take(&mut self.lags) {
             self.hold(false).await?;
         }
+        self.mute(false).await?;
         if !self.follows {
             // What is left of the last link must not meet the next one.
             self.link.cut_all(Cut::Rst).await.map_err(wire)?;
@@ -157,6 +161,12 @@ impl Replica {
         held.map_err(wire)
     }
 
+    /// The primary hears nothing of its replica, or does again.
+    async fn mute(&self, mute: bool) -> Result<(), GateError> {
+        let held = self.link.hold(Direction::ToServer, mute).await;
+        held.map_err(wire)
+    }
+
     /// Waits until the replica has executed all that the primary has.
     async fn catch_up(&self, primary: &Server, replica: &Server) -> Result<(), GateError> {
         let deadline = Instant::now() + self.patience;
@@ -170,7 +180,12 @@ impl Replica {
                     replica: replica.to_string(),
                     primary: primary.to_string(),
                     waited_ms: self.patience.as_millis() as u64,
-                    state: format!("{} / {}", state(&of_primary), state(&of_replica)),
+                    state: format!(
+                        "{} / {} / {}",
+                        state(&of_primary),
+                        state(&of_replica),
+                        replica.log_tail()
+                    ),
                 });
             }
             sleep(Duration::from_millis(1)).await;

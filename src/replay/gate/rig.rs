@@ -403,10 +403,11 @@ impl Rig {
         Ok(())
     }
 
-    /// What the node's replica lagged behind, it gets now.
-    pub async fn catch_up(&mut self, node: u8) -> Result<(), GateError> {
+    /// What the node's replica lagged behind, it gets now, and the node hears of
+    /// it, or not.
+    pub async fn catch_up(&mut self, node: u8, known: bool) -> Result<(), GateError> {
         let (link, primary, replica) = self.pair(node)?;
-        link.stop_lagging(primary, replica).await
+        link.stop_lagging(primary, replica, known).await
     }
 
     /// The node's old server follows the present one, after a new start if it

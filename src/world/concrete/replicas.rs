@@ -5,7 +5,7 @@
 //! that this works out when the replication link stood still: from just before
 //! a write that the replica must lack, until just before it must have it.
 
-use super::{Cargo, Run};
+use super::Run;
 use crate::redis::Reply;
 use crate::trace::{self, Event};
 use crate::world::message::FOR_EVER;
@@ -30,6 +30,8 @@ struct Finding {
     step: usize,
     least: usize,
     most: usize,
+    /// The node knows; a promotion asks only the replica.
+    known: bool,
 }
 
 /// A stretch of findings in which the replica lacked something.
@@ -38,8 +40,9 @@ struct Stretch {
     had: usize,
     /// The last step that needs it to lack.
     last: usize,
-    /// The step that needs it to have more, if any does.
-    until: Option<usize>,
+    /// The step that needs it to have more, if any does, and whether that shows
+    /// that its node knows.
+    until: Option<(usize, bool)>,
 }
 
 /// The replication link of a node begins or ceases to stand still.
@@ -53,9 +56,11 @@ pub(super) struct LinkChange {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
-    /// The replica gets all that was written, but for so many last writes.
+    /// The replica gets all that was written, but for so many last writes; the
+    /// node knows, or does not.
     CatchUp {
         lacks: u8,
+        known: bool,
     },
     Lag,
 }
@@ -65,7 +70,9 @@ impl LinkChange {
         let node = self.node;
         match self.change {
             Change::Lag => trace::Fault::ReplicaLags { node },
-            Change::CatchUp { lacks } => trace::Fault::ReplicaCatchesUp { node, lacks },
+            Change::CatchUp { lacks, known } => {
+                trace::Fault::ReplicaCatchesUp { node, lacks, known }
+            }
         }
     }
 }
@@ -91,11 +98,16 @@ impl Replica {
     /// At this step it has all but the last `lost` writes, and not one of these.
     pub fn promote(&mut self, step: usize, lost: usize) {
         let had = self.writes.len() - lost;
-        self.find(step, had, had);
+        self.find(step, had, had, false);
     }
 
-    fn find(&mut self, step: usize, least: usize, most: usize) {
-        self.found.push(Finding { step, least, most });
+    fn find(&mut self, step: usize, least: usize, most: usize, known: bool) {
+        self.found.push(Finding {
+            step,
+            least,
+            most,
+            known,
+        });
     }
 
     /// When the link stood still: for each stretch of findings that the replica
@@ -110,7 +122,7 @@ impl Replica {
             if !stands {
                 put(self.writes[stretch.had], Change::Lag);
             }
-            let Some(until) = stretch.until else {
+            let Some((until, known)) = stretch.until else {
                 break;
             };
             let next = stretches.get(at + 1).map(|next| next.had);
@@ -124,7 +136,7 @@ impl Replica {
                 (until.min(stop), 0)
             };
             let lacks = lacks as u8;
-            put(step, Change::CatchUp { lacks });
+            put(step, Change::CatchUp { lacks, known });
         }
         changes
     }
@@ -135,7 +147,7 @@ impl Replica {
             let open = stretches.last_mut().filter(|last| last.until.is_none());
             let ends = |stretch: &&mut Stretch| finding.least > stretch.had;
             if let Some(stretch) = open.filter(ends) {
-                stretch.until = Some(finding.step);
+                stretch.until = Some((finding.step, finding.known));
             }
             if finding.most >= self.written_before(finding.step) {
                 continue;
@@ -230,6 +242,7 @@ impl<const W: usize> Run<'_, W> {
             self.answer(index, Reply::Int(1));
             return;
         }
+        self.find_lacking(index);
         let parcel = &mut self.parcels[index];
         parcel.blocked = Some(ticks);
         let (client, node, message) = (parcel.client, parcel.node, parcel.id);
@@ -259,7 +272,7 @@ impl<const W: usize> Run<'_, W> {
         let node = usize::from(self.parcels[index].node);
         let step = self.steps.len();
         let written = self.replicas[node].writes.len();
-        self.replicas[node].find(step, asked, written);
+        self.replicas[node].find(step, asked, written, true);
     }
 
     /// Every WAIT whose answer is known now gets it.
@@ -283,16 +296,20 @@ impl<const W: usize> Run<'_, W> {
         }
     }
 
-    /// Nobody has acknowledged: so the replica lacks some of what was asked for.
+    /// Nobody has acknowledged by now.
     fn give_up_wait(&mut self, index: usize) {
+        self.find_lacking(index);
+        self.answer(index, Reply::Int(0));
+    }
+
+    /// The replica, if there is one, lacks some of what a WAIT asks for, also
+    /// after the step that follows.
+    fn find_lacking(&mut self, index: usize) {
         let asked = self.asked(index);
         let parcel = &self.parcels[index];
         let replica = &mut self.replicas[usize::from(parcel.node)];
-        if replica.follows && !parcel.old && matches!(parcel.content, Cargo::Request(_)) {
-            // The step of the tick itself: the link stands until after it.
-            let step = self.steps.len();
-            replica.find(step, 0, asked.saturating_sub(1));
+        if replica.follows && !parcel.old {
+            replica.find(self.steps.len(), 0, asked.saturating_sub(1), true);
         }
-        self.answer(index, Reply::Int(0));
     }
 }

@@ -172,7 +172,7 @@ impl<const W: usize> World<W> {
         index: usize,
         visit: &mut impl FnMut(Transition<State<W>>),
     ) {
-        let promotes = |fault: &Fault| self.left(state, *fault) > 0;
+        let promotes = |fault: &Fault| self.budget_left(state, *fault) > 0;
         let matters = self.tables.waits() || PROMOTIONS.iter().any(promotes);
         if matters && state.get(self.nodes[index].promoted) == 1 {
             let mut step = Step::from(self, state);

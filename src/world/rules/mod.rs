@@ -120,8 +120,7 @@ impl<'w, const W: usize> Step<'w, W> {
     /// A step that spends one of a fault's budget.
     fn fault(world: &'w World<W>, state: &State<W>, fault: Fault) -> Self {
         let mut step = Step::from(world, state);
-        let field = world.budget[fault as usize];
-        step.state.set(field, state.get(field) - 1);
+        world.spend(&mut step.state, fault);
         step.fault = true;
         step
     }
