@@ -4,11 +4,13 @@
 mod gate_support;
 mod world_support;
 
+use std::time::Duration;
+
 use gate_support::{assert_reproduced, options as gate};
 use lockproof::check::{CheckError, CheckResult, Checker, Sizes, Verdict};
-use lockproof::replay::gate::{GatePool, ReplayReport};
+use lockproof::replay::gate::{GateOptions, GatePool, ReplayReport};
 use lockproof::trace::{Event, Fault, Trace, validate};
-use world_support::{NoClock, builtin, counts, options, set, sizes, violated};
+use world_support::{NoClock, builtin, options, set, sizes, violated};
 
 const RUNS: usize = 20;
 
@@ -62,24 +64,6 @@ fn a_lock_that_waits_for_its_replica_survives_failovers_that_break_the_token_loc
         assert_eq!(violated(&waits), "", "{words}");
         assert!(waits.iter().all(|result| result.verdict == Verdict::Holds));
     }
-}
-
-#[test]
-fn worlds_with_wait_have_their_sizes() {
-    let found: Vec<_> = [
-        "",
-        "failover",
-        "failover@2",
-        "failover-split-brain",
-        "failover-cut-off",
-        "client-pause",
-        "loss",
-        "node-restart-none failover",
-    ]
-    .map(|words| (words, counts(&results("token-wait", words))))
-    .to_vec();
-    let pinned = [("", (99, 0, 0))];
-    assert_eq!(found, pinned);
 }
 
 #[test]
@@ -163,7 +147,11 @@ async fn walks_agree(lock: &str, words: &str, seeds: std::ops::Range<u64>) -> Ve
     let (file, sizes) = (builtin(lock), small(lock));
     let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
     let walks = checker.walks(&set(words, 3), seeds, 60).unwrap();
-    let mut pool = GatePool::new(gate());
+    // A replica that comes back takes a second, on a busy machine several.
+    let mut pool = GatePool::new(GateOptions {
+        patience: Duration::from_secs(20),
+        ..gate()
+    });
     for (seed, walk) in walks.iter().enumerate() {
         validate(walk).unwrap();
         let report = pool.replay(walk, lock).await;
@@ -210,8 +198,8 @@ async fn random_walks_with_wait_agree_with_real_servers() {
 
 #[tokio::test]
 async fn random_walks_with_wait_and_restarts_agree_with_real_servers() {
-    walks_agree("token-wait", "failover node-restart-none*2", 0..25).await;
-    walks_agree("token-wait", "failover node-restart-always*2", 0..25).await;
+    walks_agree("token-wait", "failover node-restart-none*2", 0..12).await;
+    walks_agree("token-wait", "failover node-restart-always*2", 0..12).await;
 }
 
 #[tokio::test]

@@ -160,3 +160,39 @@ fn a_fault_of_another_name_is_an_error_with_its_line() {
     );
     assert!(error.unwrap_err().to_string().contains("client-nap"));
 }
+
+#[test]
+fn an_order_names_assumptions_each_once_and_two_at_least() {
+    let line = "assumptions = [\"client-pause\"]";
+    let with = |assumptions: &str, order: &str| {
+        changed(
+            line,
+            &format!("assumptions = [{assumptions}]\norder = [{order}]"),
+        )
+    };
+    let both = "\"client-pause\", \"client-crash\"";
+    let good = Scenario::parse(
+        &with(both, "\"client-crash\", \"client-pause\""),
+        "mine.toml",
+    );
+    assert_eq!(good.unwrap().model.faults_in_order().len(), 2);
+    for (assumptions, order, problem) in [
+        (
+            both,
+            "\"client-crash\", \"delay\"",
+            "not among the assumptions",
+        ),
+        (
+            both,
+            "\"client-crash\", \"client-crash\"",
+            "two places in the order",
+        ),
+        (both, "\"client-crash\"", "takes two assumptions at least"),
+    ] {
+        let text = error(&with(assumptions, order));
+        assert!(
+            text.contains(problem) && text.contains("mine.toml:"),
+            "{text}"
+        );
+    }
+}

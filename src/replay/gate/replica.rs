@@ -31,6 +31,8 @@ pub(super) struct Replica {
     lags: bool,
     /// The node's second server is its primary now, and the first one was.
     swapped: bool,
+    /// Its primary has restarted, and it may not have come back yet.
+    interrupted: bool,
     patience: Duration,
 }
 
@@ -70,6 +72,7 @@ impl Replica {
             follows: false,
             lags: false,
             swapped: false,
+            interrupted: false,
             patience,
         })
     }
@@ -101,7 +104,9 @@ impl Replica {
         known: bool,
     ) -> Result<(), GateError> {
         self.lags = false;
-        self.mute(!known).await?;
+        // To come back it has to speak.
+        let speaks = known || self.interrupted;
+        self.mute(!speaks).await?;
         self.hold(false).await?;
         self.catch_up(primary, replica).await
     }
@@ -120,7 +125,15 @@ impl Replica {
             expect_ok(replica, &["REPLICAOF", "127.0.0.1", &port]).await?;
             self.follows = true;
         }
+        self.interrupted = false;
         self.catch_up(primary, replica).await
+    }
+
+    /// Its primary has restarted. The link is cut, for a proxy that holds a
+    /// direction does not pass on that the other side closed.
+    pub async fn primary_restarted(&mut self) -> Result<(), GateError> {
+        self.interrupted = true;
+        self.link.cut_all(Cut::Rst).await.map_err(wire)
     }
 
     /// Waits until the replica has all that it is to have.

@@ -357,6 +357,9 @@ impl Rig {
         }
         server.restart().await?;
         self.paused[at] = false;
+        if let Ok((link, _, _)) = self.pair(node) {
+            link.primary_restarted().await?;
+        }
         self.wires.node_restarted(node).await?;
         Ok(())
     }
