@@ -101,7 +101,7 @@ async fn without_a_replica_a_wait_takes_its_whole_time_and_answers_none() {
 #[tokio::test]
 async fn a_wait_asks_for_all_up_to_the_last_command_of_its_own_connection() {
     for binary in servers() {
-        let mut fleet = pair(binary).await;
+        let fleet = pair(binary).await;
         let name = fleet.servers[0].to_string();
         let mut early = Connection::to(&fleet.servers[0]);
         let mut writer = Connection::to(&fleet.servers[0]);
