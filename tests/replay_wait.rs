@@ -6,8 +6,9 @@ mod world_support;
 
 use std::time::Duration;
 
-use gate_support::{assert_reproduced, options as gate};
+use gate_support::{Script, assert_reproduced, divergence, options as gate};
 use lockproof::check::{CheckError, CheckResult, Checker, Sizes, Verdict};
+use lockproof::redis::Reply;
 use lockproof::replay::gate::{GateOptions, GatePool, ReplayReport};
 use lockproof::trace::{Event, Fault, Trace, validate};
 use world_support::{NoClock, builtin, options, set, sizes, violated};
@@ -209,4 +210,114 @@ async fn random_walks_through_two_failovers_agree_with_real_servers() {
         walks_agree(lock, "failover-split-brain*2", 0..20).await;
     }
     walks_agree("redlock", "failover-cut-off*2", 0..10).await;
+}
+
+/// A walk in which a WAIT was held back and answered.
+fn blocked_walk() -> Trace {
+    let (file, sizes) = (builtin("token-wait"), small("token-wait"));
+    let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
+    let walks = checker.walks(&set("failover", 3), 0..50, 40).unwrap();
+    let mut walks = walks.into_iter();
+    let found = walks.find(|walk| {
+        let mut events = walk.steps.iter().map(|step| &step.event);
+        let blocked = events.find_map(|event| match event {
+            Event::Block { message, .. } => Some(*message),
+            _ => None,
+        });
+        events.any(|event| {
+            matches!(event, Event::Execute { message, reply: Reply::Int(1), .. }
+                if Some(*message) == blocked)
+        })
+    });
+    found.expect("some walk's first blocked WAIT is answered")
+}
+
+#[tokio::test]
+async fn a_trace_that_lies_about_a_wait_diverges() {
+    let honest = blocked_walk();
+    let mut pool = GatePool::new(gate());
+    assert_reproduced(&pool.replay(&honest, "token-wait").await);
+    // The replica has caught up, and the trace says that nobody acknowledged.
+    let mut denied = honest.clone();
+    let blocked = denied.steps.iter().find_map(|step| match step.event {
+        Event::Block { message, .. } => Some(message),
+        _ => None,
+    });
+    for step in &mut denied.steps {
+        if let Event::Execute { message, reply, .. } | Event::Deliver { message, reply, .. } =
+            &mut step.event
+            && Some(*message) == blocked
+        {
+            assert_eq!(*reply, Reply::Int(1));
+            *reply = Reply::Int(0);
+        }
+    }
+    let report = pool.replay(&denied, "token-wait").await;
+    let (_, expected, actual) = divergence(&report);
+    assert_eq!((expected, actual), ("the reply 0", "the reply 1"));
+    // The replica never catches up, so it cannot have acknowledged.
+    let mut stuck = honest;
+    stuck.steps.retain(|step| {
+        !matches!(
+            &step.event,
+            Event::Fault {
+                fault: Fault::ReplicaCatchesUp { .. }
+            }
+        )
+    });
+    let mut hasty = gate();
+    hasty.patience = Duration::from_millis(500);
+    let report = GatePool::new(hasty).replay(&stuck, "token-wait").await;
+    assert!(!report.verdict.is_reproduced(), "{}", report.verdict);
+}
+
+fn scripted(replicas: u8, faults: &[Fault]) -> Trace {
+    let mut script = Script::new("token", 2, 1);
+    script.trace.setup.replicas = replicas;
+    for fault in faults {
+        script.fault(fault.clone());
+    }
+    script.trace
+}
+
+#[test]
+fn a_trace_says_who_can_come_back_and_who_can_catch_up() {
+    let failover = Fault::Failover { node: 0, lost: 0 };
+    let split = Fault::SplitBrain { node: 0, lost: 0 };
+    let rejoin = Fault::Rejoin { node: 0 };
+    let lags = Fault::ReplicaLags { node: 0 };
+    let cut_off = |lost| Fault::CutOff { node: 0, lost };
+    let catches_up = |lacks| Fault::ReplicaCatchesUp {
+        node: 0,
+        lacks,
+        known: true,
+    };
+    for good in [
+        vec![failover.clone(), rejoin.clone(), cut_off(0), rejoin.clone()],
+        vec![lags.clone(), catches_up(0), failover.clone()],
+        vec![lags.clone(), catches_up(1), cut_off(1)],
+        vec![split.clone(), Fault::Demotion { node: 0 }, rejoin.clone()],
+    ] {
+        validate(&scripted(1, &good)).unwrap();
+    }
+    for (bad, problem) in [
+        (vec![rejoin.clone()], "no old server"),
+        (vec![split, rejoin.clone()], "no old server"),
+        (
+            vec![failover.clone(), rejoin.clone(), rejoin],
+            "no old server",
+        ),
+        (vec![catches_up(0)], "did not lag"),
+        (
+            vec![lags, catches_up(0), cut_off(1)],
+            "not what its replica lagged behind",
+        ),
+        (
+            vec![failover.clone(), failover],
+            "has taken its place before",
+        ),
+    ] {
+        let error = validate(&scripted(1, &bad)).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
 }
