@@ -131,13 +131,13 @@ pub struct World<const W: usize> {
     /// `since[(client * nodes + node) * THREADS + thread]`: writes of the node
     /// since the last command on that thread's connection, as far as a replica can
     /// lag. That is what WAIT waits for. Only if the lock sends WAIT.
-    since: Vec<Field>,
+    pub(super) since: Vec<Field>,
     /// Budget left, by fault.
     pub(super) budget: [Field; FAULTS.len()],
     /// How many faults of the order have struck.
-    struck: Field,
+    pub(super) struck: Field,
     /// How many must have before each fault.
-    place: [u8; FAULTS.len()],
+    pub(super) place: [u8; FAULTS.len()],
     pub(super) messages: MessageLayout,
     /// Class of a client that has done nothing yet.
     pub(super) fresh: u16,
@@ -408,19 +408,6 @@ impl<const W: usize> World<W> {
         self.is_split(state, node) && state.get(self.moved(client, node)) == 0
     }
 
-    /// See the field of this name.
-    pub(super) fn since(&self, client: usize, node: usize, thread: u8) -> Field {
-        let link = client * usize::from(self.config.nodes) + node;
-        self.since[link * THREADS + usize::from(thread)]
-    }
-
-    /// The positions of all connections to a node.
-    pub(super) fn all_since(&self, node: usize) -> impl Iterator<Item = Field> {
-        let nodes = usize::from(self.config.nodes);
-        let links = self.since.chunks(THREADS).skip(node).step_by(nodes.max(1));
-        links.flatten().copied()
-    }
-
     /// A replica stands behind the node's present server.
     pub(super) fn has_replica(&self, state: &State<W>, node: usize) -> bool {
         state.get(self.nodes[node].promoted) == 0
@@ -438,29 +425,6 @@ impl<const W: usize> World<W> {
     #[inline]
     pub(super) fn slots(&self, client: usize) -> &[Field] {
         &self.clients[client].slots[..self.slots_used]
-    }
-
-    /// What can be spent of a fault's budget now: nothing before its turn.
-    pub(super) fn left(&self, state: &State<W>, fault: Fault) -> usize {
-        if usize::from(self.place[fault as usize]) > state.get(self.struck) {
-            return 0;
-        }
-        self.budget_left(state, fault)
-    }
-
-    /// What can still be spent of a fault's budget, now or later.
-    pub(super) fn budget_left(&self, state: &State<W>, fault: Fault) -> usize {
-        state.get(self.budget[fault as usize])
-    }
-
-    /// A fault strikes: the one that stands behind it in the order may follow.
-    pub(super) fn spend(&self, state: &mut State<W>, fault: Fault) {
-        let field = self.budget[fault as usize];
-        state.set(field, state.get(field) - 1);
-        let struck = state.get(self.struck);
-        if self.config.order.get(struck) == Some(&fault) {
-            state.set(self.struck, struck + 1);
-        }
     }
 
     /// The class of a client's automaton, the time of a pause counted in.

@@ -140,3 +140,28 @@ impl<'w, const W: usize> Step<'w, W> {
         self.violates |= property.bit();
     }
 }
+
+impl<const W: usize> World<W> {
+    /// What can be spent of a fault's budget now: nothing before its turn.
+    pub(super) fn left(&self, state: &State<W>, fault: Fault) -> usize {
+        if usize::from(self.place[fault as usize]) > state.get(self.struck) {
+            return 0;
+        }
+        self.budget_left(state, fault)
+    }
+
+    /// What can still be spent of a fault's budget, now or later.
+    pub(super) fn budget_left(&self, state: &State<W>, fault: Fault) -> usize {
+        state.get(self.budget[fault as usize])
+    }
+
+    /// A fault strikes: the one that stands behind it in the order may follow.
+    pub(super) fn spend(&self, state: &mut State<W>, fault: Fault) {
+        let field = self.budget[fault as usize];
+        state.set(field, state.get(field) - 1);
+        let struck = state.get(self.struck);
+        if self.config.order.get(struck) == Some(&fault) {
+            state.set(self.struck, struck + 1);
+        }
+    }
+}

@@ -8,7 +8,7 @@
 
 use super::Step;
 use crate::world::client::THREADS;
-use crate::world::layout::State;
+use crate::world::layout::{Field, State};
 use crate::world::message::{Content, FOR_EVER, Message};
 use crate::world::moves::Move;
 use crate::world::system::Transition;
@@ -137,6 +137,19 @@ impl Tables {
 }
 
 impl<const W: usize> World<W> {
+    /// Writes of the node since the last command on a thread's connection.
+    pub(super) fn since(&self, client: usize, node: usize, thread: u8) -> Field {
+        let link = client * usize::from(self.config.nodes) + node;
+        self.since[link * THREADS + usize::from(thread)]
+    }
+
+    /// The positions of all connections to a node.
+    pub(super) fn all_since(&self, node: usize) -> impl Iterator<Item = Field> {
+        let nodes = usize::from(self.config.nodes);
+        let links = self.since.chunks(THREADS).skip(node).step_by(nodes.max(1));
+        links.flatten().copied()
+    }
+
     /// The node's replica is known to have all that a WAIT asks for.
     fn is_acknowledged(&self, state: &State<W>, client: usize, message: &Message) -> bool {
         let node = usize::from(message.node);
