@@ -253,7 +253,7 @@ fn planted_breaches_are_found() {
             "uses world",
         ),
         (
-            "world/rules.rs",
+            "world/rules/mod.rs",
             "let now = std::time::Instant::now();",
             "names Instant",
         ),
@@ -292,7 +292,7 @@ fn what_is_allowed_is_not_complained_about() {
         ("check/stateright.rs", "use std::net::TcpListener;"),
         ("check/run.rs", "use crate::world::World; // not crate::cli"),
         ("lock/file.rs", "let text = std::fs::read_to_string(path);"),
-        ("world/rules.rs", "struct CrashInstants;"),
+        ("world/rules/mod.rs", "struct CrashInstants;"),
         (
             "redis/mod.rs",
             "#[cfg(test)]\nmod tests {\n use std::fs::File;",

@@ -160,6 +160,26 @@ fn getset_timestamp_takes_over_only_what_has_passed_and_nobody_else_took() {
 }
 
 #[test]
+fn token_wait_holds_once_a_replica_has_the_key_and_gives_it_up_otherwise() {
+    let mut p = start("token-wait");
+    step(&mut p, acquire("t1"));
+    let out = step(&mut p, reply(0, ok()));
+    assert_eq!(sent(&out), ["WAIT", "1", "100"]);
+    step(&mut p, advance(200));
+    let out = step(&mut p, reply(0, Reply::Int(1)));
+    assert_eq!(out.outcome, held(Some(2_800)));
+
+    let mut p = start("token-wait");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, ok()));
+    let out = step(&mut p, reply(0, Reply::Int(0)));
+    assert_eq!(sent(&out)[0], "EVAL");
+    let out = step(&mut p, reply(0, Reply::Int(1)));
+    let reason = "no replica has the lock".to_owned();
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Failed { reason })));
+}
+
+#[test]
 fn token_renewed_renews_in_the_background_until_the_release() {
     let mut p = start("token-renewed");
     step(&mut p, acquire("t1"));

@@ -256,3 +256,39 @@ fn a_published_figure_is_a_share_of_lost_updates() {
     let text = error(&other);
     assert!(text.contains("guarded-set"), "{text}");
 }
+
+#[test]
+fn an_order_names_assumptions_each_once_and_two_at_least() {
+    let line = "assumptions = [\"client-pause\"]";
+    let with = |assumptions: &str, order: &str| {
+        changed(
+            line,
+            &format!("assumptions = [{assumptions}]\norder = [{order}]"),
+        )
+    };
+    let both = "\"client-pause\", \"client-crash\"";
+    let good = Scenario::parse(
+        &with(both, "\"client-crash\", \"client-pause\""),
+        "mine.toml",
+    );
+    assert_eq!(good.unwrap().model.faults_in_order().len(), 2);
+    for (assumptions, order, problem) in [
+        (
+            both,
+            "\"client-crash\", \"delay\"",
+            "not among the assumptions",
+        ),
+        (
+            both,
+            "\"client-crash\", \"client-crash\"",
+            "two places in the order",
+        ),
+        (both, "\"client-crash\"", "takes two assumptions at least"),
+    ] {
+        let text = error(&with(assumptions, order));
+        assert!(
+            text.contains(problem) && text.contains("mine.toml:"),
+            "{text}"
+        );
+    }
+}

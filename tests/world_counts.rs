@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 56] = [
+const PINNED: [Pinned; 65] = [
     pinned("token", USUAL, "", (83, 195, 10), ""),
     pinned("token", USUAL, "client-crash", (197, 557, 10), ""),
     pinned("token", USUAL, "client-pause", (1452, 3856, 20), "mutual-exclusion-belief mutual-exclusion-effect"),
@@ -67,6 +67,15 @@ const PINNED: [Pinned; 56] = [
     pinned("token", USUAL, "failover-split-brain", (9743, 36_458, 25), "TWICE lease"),
     pinned("token", (2, 2), "delay@2", (1129, 3374, 18), "no-orphan"),
     pinned("token", (2, 2), "client-crash client-pause@2", (1282, 4452, 18), "mutual-exclusion-belief mutual-exclusion-effect"),
+    pinned("token", USUAL, "failover-cut-off", (1027, 2548, 16), "TWICE"),
+    pinned("token-wait", USUAL, "", (99, 227, 14), ""),
+    pinned("token-wait", USUAL, "failover", (2010, 5398, 21), ""),
+    pinned("token-wait", USUAL, "failover@2", (5582, 15_867, 26), ""),
+    pinned("token-wait", USUAL, "failover-split-brain", (17_395, 58_424, 33), "TWICE lease"),
+    pinned("token-wait", USUAL, "failover-cut-off", (3470, 8544, 23), ""),
+    pinned("token-wait", USUAL, "client-pause", (1942, 4980, 26), "mutual-exclusion-belief mutual-exclusion-effect"),
+    pinned("token-wait", USUAL, "loss", (468, 1092, 18), ""),
+    pinned("token-wait", USUAL, "node-restart-none failover", (9043, 28_623, 26), "TWICE"),
     pinned("setnx-expire", USUAL, "", (99, 227, 14), ""),
     pinned("setnx-expire", USUAL, "client-crash", (255, 683, 14), "no-orphan deadlock-freedom"),
     pinned("setnx-expire", USUAL, "client-pause", (2166, 5640, 28), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
@@ -121,6 +130,11 @@ fn verify(lock: &str) {
 #[test]
 fn worlds_of_the_token_lock_have_their_sizes() {
     verify("token");
+}
+
+#[test]
+fn worlds_of_the_token_lock_that_waits_have_their_sizes() {
+    verify("token-wait");
 }
 
 #[test]

@@ -169,7 +169,11 @@ fn commands_that_the_model_does_not_have_are_refused_and_not_answered_as_unknown
         ("redis('EVALSHA', '00', 0)", "the command EVALSHA"),
         ("redis('DELIFEQ', lock.key, 'x')", "the command DELIFEQ"),
         ("redis('SCRIPT', 'LOAD', 'return 1')", "the command SCRIPT"),
-        ("redis('WAIT', 1, 100)", "the command WAIT"),
+        ("redis('WAIT', 2, 100)", "WAIT for 2 replicas"),
+        (
+            "redis('WAIT', 1, 900000)",
+            "WAIT with a time-out of 900000 ms",
+        ),
     ] {
         let (_, message) = refusal(&format!("{command}\n{SET}\nreturn held()"), DEL);
         for part in ["line 2", named, "not in the model"] {
@@ -183,7 +187,8 @@ fn commands_that_the_model_does_not_have_are_refused_in_scripts_too() {
     let direct = "return redis.call('APPEND', KEYS[1], 'x')";
     let guarded = "local _ = redis.pcall ( \"append\", KEYS[1], 'x')";
     let made_up = "return redis.call('APP' .. 'END', KEYS[1], 'x')";
-    for script in [direct, guarded, made_up] {
+    let waits = "return redis.call('wait', '1', '100')";
+    for script in [direct, guarded, made_up, waits] {
         let file = text(&format!(
             "return {{ scripts = {{ log = [[{script}]] }},\n\
              acquire = function(lock)\nscript('log', {{ 'log' }}) return held() end,\n\

@@ -58,13 +58,14 @@ fn compare(lock: &str, ttl_ticks: u8, sets: &[&str]) -> usize {
 }
 
 /// The locks of this file's tests, so that a new built-in lock joins them.
-const COMPARED: [&str; 6] = [
+const COMPARED: [&str; 7] = [
     "getset-timestamp",
     "redlock",
     "reentrant-hash",
     "setnx-expire",
     "token",
     "token-renewed",
+    "token-wait",
 ];
 
 #[test]
@@ -72,6 +73,21 @@ fn every_built_in_lock_is_compared() {
     let mut names = builtin_names();
     names.sort_unstable();
     assert_eq!(names, COMPARED);
+}
+
+#[test]
+fn stateright_agrees_on_the_token_lock_that_waits() {
+    let sets = [
+        "",
+        "client-crash",
+        "loss",
+        "failover@2",
+        "failover-split-brain",
+        "failover-cut-off client-pause",
+        "node-restart-none failover",
+    ];
+    let violated = compare("token-wait", 2, &sets);
+    assert!(violated > 3, "{violated}");
 }
 
 #[test]

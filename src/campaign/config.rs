@@ -61,6 +61,10 @@ pub struct Group {
     /// Sizes other than the default, by fault name.
     #[serde(default)]
     pub size: BTreeMap<String, u8>,
+    /// Faults that strike in this order. Scenarios have one; a run file does not,
+    /// for its report would not tell.
+    #[serde(skip)]
+    pub order: Vec<Fault>,
 }
 
 fn two() -> u8 {

@@ -50,6 +50,7 @@ pub fn config(scenario: &Scenario, depth: Depth, lock: Option<&str>) -> Config {
         ttl_ticks: model.ttl_ticks,
         budget: model.budget.clone(),
         size: model.size.clone(),
+        order: model.faults_in_order(),
     };
     let mut groups: Vec<Group> = scenario
         .expect

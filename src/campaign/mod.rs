@@ -138,6 +138,7 @@ impl<'s> Campaign<'s> {
             },
         };
         let mut checker = Checker::new(&file, options)?;
+        checker.order(group.order.clone());
         for set in sets {
             self.set(&mut checker, &file, &sizes, &set)?;
         }

@@ -112,6 +112,7 @@ pub struct Checker<'f> {
     file: &'f LockFile,
     options: CheckOptions,
     simulate: Option<SimulateOptions>,
+    order: Vec<Fault>,
     tables: FxHashMap<Needs, Arc<Tables>>,
 }
 
@@ -126,6 +127,7 @@ impl<'f> Checker<'f> {
             file,
             options,
             simulate: None,
+            order: Vec::new(),
             tables: FxHashMap::default(),
         })
     }
@@ -135,6 +137,17 @@ impl<'f> Checker<'f> {
     /// whatever it does not find is unknown.
     pub fn simulate(&mut self, options: SimulateOptions) {
         self.simulate = Some(options);
+    }
+
+    /// From now on these faults strike in this order: none before the one that
+    /// stands before it has struck. Sets without them are as they were.
+    pub fn order(&mut self, faults: Vec<Fault>) {
+        self.order = faults;
+    }
+
+    fn order_in(&self, set: &[Switch]) -> Vec<Fault> {
+        let on = |fault: &&Fault| find(set, **fault).is_some();
+        self.order.iter().filter(on).copied().collect()
     }
 
     /// Checks every set and puts the answers together.
@@ -175,12 +188,26 @@ impl<'f> Checker<'f> {
             }) => return Ok(self.unknown(set, &source.to_string())),
             plan => plan?,
         };
+        if let Some(reason) = self.unfollowed(set) {
+            return Ok(self.unknown(set, &reason));
+        }
         match plan.words() {
             0..=2 => self.search::<2>(plan, set, observer),
             3 => self.search::<3>(plan, set, observer),
             4 => self.search::<4>(plan, set, observer),
             _ => self.search::<8>(plan, set, observer),
         }
+    }
+
+    /// A combination that the world does not follow: a server that stands still
+    /// or whose clock jumps while it holds a WAIT back.
+    fn unfollowed(&self, set: &[Switch]) -> Option<String> {
+        let stray = |fault: &Fault| find(set, *fault).is_some();
+        let fault = [Fault::NodePause, Fault::ClockJump].into_iter().find(stray);
+        fault.filter(|_| self.waits(set)).map(|fault| {
+            let id = fault.info().id;
+            format!("WAIT under {id} is not in the model yet")
+        })
     }
 
     /// Nothing was explored, so nothing is known.
@@ -212,6 +239,9 @@ impl<'f> Checker<'f> {
         length: usize,
     ) -> Result<Vec<Trace>, CheckError> {
         let plan = self.plan(set)?;
+        if let Some(reason) = self.unfollowed(set) {
+            return Err(CheckError::Sizes(reason));
+        }
         match plan.words() {
             0..=2 => self.walk::<2>(plan, set, seeds, length),
             3 => self.walk::<3>(plan, set, seeds, length),
@@ -238,6 +268,7 @@ impl<'f> Checker<'f> {
             ttl_ticks: sizes.ttl_ticks,
             reentrant: self.file.reentrant,
             switches: set.to_vec(),
+            order: self.order_in(set),
         }
     }
 
@@ -348,8 +379,14 @@ impl<'f> Checker<'f> {
             params,
             epoch_ms: trace::EPOCH_MS,
             persistence: persistence.into(),
-            replicas: u8::from(self.world_config(set).lag() > 0),
+            replicas: u8::from(self.world_config(set).lag() > 0 || self.waits(set)),
         }
+    }
+
+    /// The lock sends WAIT, so its nodes have replicas, failover or not.
+    fn waits(&self, set: &[Switch]) -> bool {
+        let tables = self.tables.get(&self.needs(set));
+        tables.is_some_and(|tables| tables.waits())
     }
 
     fn search<const W: usize>(

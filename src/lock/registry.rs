@@ -7,6 +7,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "setnx-expire",
     "getset-timestamp",
     "token",
+    "token-wait",
     "token-renewed",
     "reentrant-hash",
     "redlock",

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::replay::nemesis::FaultSpec;
+use crate::world::catalogue::Fault;
 
 /// The schema name that this version reads.
 pub const SCHEMA: &str = "lockproof.scenario/1";
@@ -194,6 +195,10 @@ pub struct Model {
     pub budget: BTreeMap<String, u8>,
     /// Sizes in ticks, where they are not the default.
     pub size: BTreeMap<String, u8>,
+    /// Assumptions that strike in this order, where the story needs one: none
+    /// strikes before the one that stands before it has. Those that are left out
+    /// strike at any time.
+    pub order: Vec<String>,
     /// Competing clients.
     #[schemars(range(min = 1, max = 4))]
     pub clients: u8,
@@ -202,12 +207,23 @@ pub struct Model {
     pub ttl_ticks: u8,
 }
 
+impl Model {
+    /// The faults of `order`.
+    pub fn faults_in_order(&self) -> Vec<Fault> {
+        self.order
+            .iter()
+            .filter_map(|name| Fault::parse(name))
+            .collect()
+    }
+}
+
 impl Default for Model {
     fn default() -> Self {
         Model {
             assumptions: Vec::new(),
             budget: BTreeMap::new(),
             size: BTreeMap::new(),
+            order: Vec::new(),
             clients: 2,
             ttl_ticks: 3,
         }

@@ -21,6 +21,8 @@ const SCENARIOS: &[Builtin] = builtins!("scenarios", ".toml":
     "aof-always",
     "failover-replica",
     "split-brain",
+    "replication-lag-with-wait",
+    "failover-and-back",
     "sentinel-failover",
     "cluster-failover",
     "coupon",

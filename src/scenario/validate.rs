@@ -3,7 +3,7 @@
 use crate::nearest;
 use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property};
 
-use super::file::{Expectation, Kind, Range, SCHEMA, Scenario, WorkloadKind};
+use super::file::{Expectation, Kind, Model, Range, SCHEMA, Scenario, WorkloadKind};
 
 /// Something that makes no sense.
 pub(super) struct Complaint {
@@ -139,6 +139,23 @@ fn model(scenario: &Scenario) -> Checked {
             let text = format!("a {key} for `{name}`, which is not among the assumptions");
             return complain(name, text);
         }
+    }
+    order(model)
+}
+
+fn order(model: &Model) -> Checked {
+    for (index, name) in model.order.iter().enumerate() {
+        if !model.assumptions.contains(name) {
+            let text =
+                format!("`{name}` has a place in the order, and is not among the assumptions");
+            return complain(name, text);
+        }
+        if model.order[..index].contains(name) {
+            return complain(name, format!("`{name}` has two places in the order"));
+        }
+    }
+    if model.order.len() == 1 {
+        return complain("order", "an order takes two assumptions at least");
     }
     Ok(())
 }

@@ -92,7 +92,9 @@ impl<'a> Moment<'a> {
             | Event::Fail { client, .. }
             | Event::Outcome { client, .. }
             | Event::Write { client } => format!("{}: ", words::client(*client)),
-            Event::Execute { node, .. } => format!("{}: ", words::node(*node)),
+            Event::Execute { node, .. } | Event::Block { node, .. } => {
+                format!("{}: ", words::node(*node))
+            }
             Event::Tick | Event::Fault { .. } => String::new(),
         };
         Moment {

@@ -179,6 +179,9 @@ pub enum Event {
         message: u32,
         reply: Reply,
     },
+    /// The node holds a WAIT back until its replica has what it asks for, or until
+    /// its time-out is over; `Execute` follows then.
+    Block { client: u8, node: u8, message: u32 },
     /// The reply reaches the client. If the client has given the command up
     /// (`ignored`), nobody reads it.
     Deliver {
@@ -287,6 +290,9 @@ pub enum Fault {
     /// The node's replica has all that the node wrote, and gets nothing of what
     /// follows.
     ReplicaLags { node: u8 },
+    /// The node's replica gets what it lagged behind, but for so many last writes.
+    /// The node is told of it (`known`), or the replica takes its place before.
+    ReplicaCatchesUp { node: u8, lacks: u8, known: bool },
     /// The server process dies for good and the node's replica takes its place,
     /// without the server's last `lost` writes; `Fail` steps follow for the
     /// commands that were in flight.
@@ -300,6 +306,13 @@ pub enum Fault {
     /// The node's old server is taken away, with what it wrote since the
     /// promotion; `Fail` steps follow for the commands that were in flight to it.
     Demotion { node: u8 },
+    /// Nobody reaches the server any more, what is in flight to it or from it is
+    /// lost, and the node's replica takes its place, without the server's last
+    /// `lost` writes.
+    CutOff { node: u8, lost: u8 },
+    /// The server that the node had before comes back as its replica, and has all
+    /// that the node has.
+    Rejoin { node: u8 },
 }
 
 /// What a client believes.

@@ -406,7 +406,9 @@ fn who(event: &Event) -> (String, Option<u8>) {
         | Event::Outcome { client, .. }
         | Event::Write { client } => (words::client(*client), Some(*client)),
         Event::Send { client, node, .. } => (arrow(client, "→", node), Some(*client)),
-        Event::Execute { node, .. } => (format!("    {}", words::node(*node)), None),
+        Event::Execute { node, .. } | Event::Block { node, .. } => {
+            (format!("    {}", words::node(*node)), None)
+        }
         Event::Deliver { client, node, .. } => (arrow(client, "←", node), Some(*client)),
         Event::Fail { client, node, .. } => (arrow(client, "↚", node), Some(*client)),
         Event::Tick => (String::new(), None),
@@ -447,7 +449,10 @@ fn who_suffers(fault: &Fault) -> String {
         | Fault::ClockJump { node, .. }
         | Fault::ReplicaLags { node }
         | Fault::Failover { node, .. }
+        | Fault::ReplicaCatchesUp { node, .. }
         | Fault::SplitBrain { node, .. }
+        | Fault::CutOff { node, .. }
+        | Fault::Rejoin { node }
         | Fault::Demotion { node } => format!("    {}", words::node(node)),
     }
 }

@@ -108,6 +108,7 @@ struct Message {
     client: u8,
     node: u8,
     executed: Option<Reply>,
+    blocked: bool,
     request_lost: bool,
     reply_lost: bool,
     failed: Option<Definite>,
@@ -176,6 +177,11 @@ impl<'a> Run<'a> {
                 message,
                 reply,
             } => self.execute(*client, *node, *message, reply),
+            Event::Block {
+                client,
+                node,
+                message,
+            } => self.block(*client, *node, *message),
             Event::Deliver {
                 client,
                 node,
@@ -265,6 +271,7 @@ impl<'a> Run<'a> {
             client,
             node,
             executed: None,
+            blocked: false,
             request_lost: false,
             reply_lost: false,
             failed: None,
@@ -305,6 +312,24 @@ impl<'a> Run<'a> {
             format!("message {id} was executed before")
         })?;
         message.executed = Some(reply.clone());
+        Ok(())
+    }
+
+    fn block(&mut self, client: u8, node: u8, id: u32) -> Result<(), String> {
+        ensure(self.setup.replicas > 0, || {
+            "setup.replicas is 0, so nobody waits for one".into()
+        })?;
+        let stopped = self.nodes_stopped.contains(&node);
+        let message = self.message(client, node, id)?;
+        ensure(!stopped, || {
+            format!("{} is stopped and takes nothing", words::node(node))
+        })?;
+        let open = !message.request_lost && message.failed != Some(true);
+        ensure(
+            open && message.executed.is_none() && !message.blocked,
+            || format!("message {id} does not wait before the node"),
+        )?;
+        message.blocked = true;
         Ok(())
     }
 
@@ -454,7 +479,29 @@ impl<'a> Run<'a> {
                     format!("{}'s replica lagged before", words::node(*node))
                 })
             }
-            Fault::Failover { node, lost } => self.fail_over(*node, *lost),
+            Fault::ReplicaCatchesUp { node, lacks, .. } => {
+                self.has_replica(*node)?;
+                let lagged = match lacks {
+                    0 => self.lagging.remove(node),
+                    _ => self.lagging.contains(node),
+                };
+                ensure(lagged, || {
+                    format!("{}'s replica did not lag", words::node(*node))
+                })
+            }
+            Fault::Failover { node, lost } | Fault::CutOff { node, lost } => {
+                self.fail_over(*node, *lost)
+            }
+            Fault::Rejoin { node } => {
+                self.node(*node)?;
+                let alone = self.failed_over.remove(node) && !self.split.contains_key(node);
+                ensure(alone, || {
+                    format!(
+                        "{} has no old server that could follow it",
+                        words::node(*node)
+                    )
+                })
+            }
             Fault::SplitBrain { node, lost } => {
                 self.fail_over(*node, *lost)?;
                 self.split.insert(*node, BTreeSet::new());

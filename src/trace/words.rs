@@ -184,6 +184,11 @@ pub fn fault_short(fault: &Fault) -> String {
         Fault::SplitBrain { lost, .. } => format!("two primaries, {lost} lost"),
         Fault::ClientNotices { .. } => "uses the new one".into(),
         Fault::Demotion { .. } => "old one goes".into(),
+        Fault::ReplicaCatchesUp { lacks: 0, .. } => "replica caught up".into(),
+        Fault::ReplicaCatchesUp { lacks, .. } => format!("replica lacks {lacks}"),
+        Fault::CutOff { lost: 0, .. } => "cut off".into(),
+        Fault::CutOff { lost, .. } => format!("cut off, {lost} lost"),
+        Fault::Rejoin { .. } => "old one follows".into(),
     }
 }
 
@@ -281,6 +286,28 @@ fn node_fault(fault: &Fault) -> String {
             "{}'s replica takes its place, {}; the old one goes on",
             node(*n),
             lack(*lost)
+        ),
+        Fault::ReplicaCatchesUp {
+            node: n,
+            lacks,
+            known,
+        } => format!(
+            "{}'s replica gets what it lagged behind, {}{}",
+            node(*n),
+            match lacks {
+                0 => "all of it".to_owned(),
+                lacks => format!("but for its last {}", plural_only(*lacks, "write")),
+            },
+            if *known { "" } else { "; nobody hears of it" }
+        ),
+        Fault::CutOff { node: n, lost } => format!(
+            "{} is cut off from everybody; its replica takes its place, {}",
+            node(*n),
+            lack(*lost)
+        ),
+        Fault::Rejoin { node: n } => format!(
+            "the old {} comes back as the replica of the new one",
+            node(*n)
         ),
         Fault::Demotion { node: n } => format!(
             "the old {} is taken away, with what it wrote since",
@@ -388,6 +415,9 @@ pub fn event(trace: &Trace, event: &Event) -> String {
             reply: r,
             ..
         } => format!("runs {}'s {} = {}", client(*c), name(message), reply(r)),
+        Event::Block {
+            client: c, message, ..
+        } => format!("holds {}'s {} back", client(*c), name(message)),
         Event::Deliver {
             reply: r,
             ignored: false,

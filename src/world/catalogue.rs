@@ -116,6 +116,7 @@ pub enum Fault {
     ClockJump,
     Failover,
     SplitBrain,
+    CutOff,
 }
 
 /// What the size of a fault counts.
@@ -177,7 +178,7 @@ const fn promotion(info: FaultInfo) -> FaultInfo {
 }
 
 /// Every fault switch, in table order.
-pub const FAULTS: [FaultInfo; 15] = [
+pub const FAULTS: [FaultInfo; 16] = [
     fault(
         Fault::ClientCrash,
         "client-crash",
@@ -276,6 +277,11 @@ pub const FAULTS: [FaultInfo; 15] = [
         Fault::SplitBrain,
         "failover-split-brain",
         "the same, but the old server goes on for clients that have not noticed, until it is taken away",
+    )),
+    promotion(fault(
+        Fault::CutOff,
+        "failover-cut-off",
+        "the same, but the old server is cut off from everybody; what was in flight is lost in silence",
     )),
 ];
 

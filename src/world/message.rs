@@ -25,9 +25,16 @@ pub struct Message {
     /// It goes to, or comes from, the server that was the node before a
     /// promotion, and not the one that is.
     pub old: bool,
+    /// A WAIT that its server holds back: ticks until it gives up waiting, or
+    /// [`FOR_EVER`]; `None` for anything else.
+    pub blocked: Option<u8>,
 }
 
-/// Bits of a packed message, lowest first: content, node, thread, awaited, allowance, old.
+/// A WAIT without a time-out.
+pub const FOR_EVER: u8 = 30;
+
+/// Bits of a packed message, lowest first: content, node, thread, awaited,
+/// allowance, old, blocked.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLayout {
     commands: u16,
@@ -36,6 +43,7 @@ pub struct MessageLayout {
     node: u8,
     allowance: u8,
     old: u8,
+    blocked: u8,
 }
 
 fn bits(most: usize) -> u8 {
@@ -44,13 +52,15 @@ fn bits(most: usize) -> u8 {
 
 impl MessageLayout {
     /// A layout for so many different commands, replies, nodes, and allowances
-    /// up to the given one; `splits` if a node's old server can go on.
+    /// up to the given one; `splits` if a node's old server can go on, `waits` if
+    /// the lock sends WAIT.
     pub fn new(
         commands: usize,
         replies: usize,
         nodes: u8,
         allowance: u8,
         splits: bool,
+        waits: bool,
     ) -> MessageLayout {
         MessageLayout {
             commands: commands as u16,
@@ -59,12 +69,17 @@ impl MessageLayout {
             node: bits(usize::from(nodes) - 1),
             allowance: bits(usize::from(allowance)),
             old: u8::from(splits),
+            blocked: if waits {
+                bits(1 + usize::from(FOR_EVER))
+            } else {
+                0
+            },
         }
     }
 
     /// The greatest packed value.
     pub fn most(&self) -> usize {
-        (1 << (self.content + self.node + 3 + self.allowance + self.old)) - 1
+        (1 << (self.content + self.node + 3 + self.allowance + self.old + self.blocked)) - 1
     }
 
     /// Packs a message; never 0, which stands for an empty slot.
@@ -86,6 +101,10 @@ impl MessageLayout {
         put(usize::from(message.awaited), 1);
         put(usize::from(message.allowance), self.allowance);
         put(usize::from(message.old), self.old);
+        put(
+            message.blocked.map_or(0, |ticks| 1 + usize::from(ticks)),
+            self.blocked,
+        );
         packed
     }
 
@@ -116,6 +135,7 @@ impl MessageLayout {
             awaited: take(1) == 1,
             allowance: take(self.allowance) as u8,
             old: take(self.old) == 1,
+            blocked: (take(self.blocked) as u8).checked_sub(1),
         })
     }
 }
@@ -126,15 +146,17 @@ mod tests {
 
     #[test]
     fn messages_survive_packing() {
-        let layout = MessageLayout::new(3, 4, 5, 2, true);
+        let layout = MessageLayout::new(3, 4, 5, 2, true, true);
         let contents = (0..3)
             .map(Content::Request)
             .chain((0..4).map(Content::Reply))
             .chain([Content::Broken]);
         for content in contents {
-            for (node, thread, awaited, allowance, old) in
-                [(0, 0, false, 0, true), (4, 3, true, 2, false)]
-            {
+            for (node, thread, awaited, allowance, old, blocked) in [
+                (0, 0, false, 0, true, None),
+                (4, 3, true, 2, false, Some(0)),
+                (1, 0, true, 0, false, Some(FOR_EVER)),
+            ] {
                 let message = Message {
                     content,
                     node,
@@ -142,6 +164,7 @@ mod tests {
                     awaited,
                     allowance,
                     old,
+                    blocked,
                 };
                 let packed = layout.pack(message);
                 assert!(packed != 0 && packed <= layout.most());

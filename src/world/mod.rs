@@ -28,6 +28,7 @@ pub mod symbols;
 mod system;
 pub mod tables;
 mod unmodelled;
+mod wait;
 pub mod walk;
 #[allow(clippy::module_inception)]
 mod world;

@@ -125,6 +125,22 @@ pub enum Move {
     Demote {
         node: u8,
     },
+    /// A server is cut off from everybody, and its replica takes its place
+    /// without the server's last `lost` writes.
+    CutOff {
+        node: u8,
+        lost: u8,
+    },
+    /// The replica has all that a blocked WAIT asks for; costs nothing.
+    Acknowledge {
+        client: u8,
+        slot: u8,
+    },
+    /// The server that a node had before comes back as its replica, with what
+    /// the node holds now; costs nothing.
+    Rejoin {
+        node: u8,
+    },
 }
 
 impl Move {
@@ -166,6 +182,9 @@ impl Move {
             Move::SplitBrain { node, lost } => code(25, node, lost, 0),
             Move::Notice { client, node } => code(26, client, node, 0),
             Move::Demote { node } => code(27, node, 0, 0),
+            Move::CutOff { node, lost } => code(28, node, lost, 0),
+            Move::Acknowledge { client, slot } => code(29, client, slot, 0),
+            Move::Rejoin { node } => code(30, node, 0, 0),
         }
     }
 
@@ -217,6 +236,9 @@ impl Move {
             25 => Move::SplitBrain { node: a, lost: b },
             26 => Move::Notice { client: a, node: b },
             27 => Move::Demote { node: a },
+            28 => Move::CutOff { node: a, lost: b },
+            29 => Move::Acknowledge { client: a, slot: b },
+            30 => Move::Rejoin { node: a },
             _ => return None,
         })
     }
@@ -228,11 +250,11 @@ mod tests {
 
     #[test]
     fn every_move_survives_its_code() {
-        for kind in 0..28u32 {
+        for kind in 0..31u32 {
             let action = Action(kind << 24 | 1 << 16 | 1 << 8);
-            let decoded = Move::decode(action).expect("kinds below 28 are moves");
+            let decoded = Move::decode(action).expect("kinds below 31 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(28 << 24)), None);
+        assert_eq!(Move::decode(Action(31 << 24)), None);
     }
 }

@@ -31,6 +31,8 @@ pub struct Facts {
     pub timed_out: u8,
     /// Options of the choice that each thread stands at; 0 for none.
     pub options: [u8; THREADS],
+    /// The node that each thread waits for; 0 if for none.
+    pub asks: [u8; THREADS],
 }
 
 /// The tables of one lock under given needs.
@@ -67,6 +69,10 @@ pub struct Tables {
     pub generations: Vec<u8>,
     /// Most commands that one client waits for at once.
     pub concurrency: u8,
+    /// Of each command that is a WAIT: in how many ticks it gives up.
+    waits: Vec<Option<u8>>,
+    /// The replies of WAIT, with no and with one replica.
+    pub acknowledged: [u16; 2],
 }
 
 /// Inputs of the client automaton as consecutive numbers.
@@ -159,6 +165,8 @@ impl Tables {
             emptied,
             mask_index,
             masks: closure.masks().len(),
+            waits: closure.waits(),
+            acknowledged: [0, 1].map(|count| find_reply(&closure, &Reply::Int(count))),
             closure,
         })
     }
@@ -169,6 +177,17 @@ impl Tables {
         let at = usize::from(class) * self.inputs.len() + self.inputs.index(input);
         let next = self.next[at];
         (next != NONE).then(|| (next, &self.outputs[usize::from(self.output[at])]))
+    }
+
+    /// The lock sends WAIT.
+    pub fn waits(&self) -> bool {
+        !self.waits.is_empty()
+    }
+
+    /// If a command is a WAIT: in how many ticks it gives up.
+    #[inline]
+    pub fn wait(&self, command: u16) -> Option<u8> {
+        *self.waits.get(usize::from(command))?
     }
 
     /// A client's command as the servers see it.
@@ -275,16 +294,19 @@ fn facts_of(facade: &Facade) -> Facts {
         ready: 0,
         timed_out: 0,
         options: [0; THREADS],
+        asks: [0; THREADS],
     };
     for (thread, wait) in facade.threads.iter().enumerate() {
         match wait {
             Wait::Ready => facts.ready |= 1 << thread,
-            Wait::TimedOut { .. } => {
+            Wait::TimedOut { node } => {
+                facts.asks[thread] = *node;
                 facts.ready |= 1 << thread;
                 facts.timed_out |= 1 << thread;
             }
             Wait::Choice { options } => facts.options[thread] = *options,
-            Wait::Time | Wait::Reply { .. } => {}
+            Wait::Reply { node } => facts.asks[thread] = *node,
+            Wait::Time => {}
         }
     }
     facts

@@ -50,7 +50,9 @@ fn weight<S>(transition: &Transition<S>) -> u32 {
         Some(Move::Crash { .. }) => 1,
         _ if transition.fault => 2,
         Some(Move::Call { .. }) => 6,
-        Some(Move::Write { .. } | Move::Fsync { .. } | Move::Demote { .. }) => 3,
+        Some(
+            Move::Write { .. } | Move::Fsync { .. } | Move::Demote { .. } | Move::Rejoin { .. },
+        ) => 3,
         _ => 8,
     }
 }

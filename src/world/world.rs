@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::catalogue::{FAULTS, Fault, Switch};
+use super::client::THREADS;
 use super::layout::{Field, Packer, State};
 use super::message::{Message, MessageLayout};
 use super::tables::{NONE, Tables};
@@ -16,6 +17,8 @@ pub const NODES_MAX: usize = 7;
 pub const SLOTS: usize = 8;
 /// Most writes that a replica can lag behind its primary.
 pub const LAG_MAX: usize = 4;
+/// The faults in which a replica takes its node's place.
+pub const PROMOTIONS: [Fault; 3] = [Fault::Failover, Fault::SplitBrain, Fault::CutOff];
 
 /// Sizes and switches of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +31,9 @@ pub struct WorldConfig {
     pub reentrant: bool,
     /// The fault switches that are on.
     pub switches: Vec<Switch>,
+    /// Faults of these that strike in this order: none before the one that
+    /// stands before it has struck. The others strike at any time.
+    pub order: Vec<Fault>,
 }
 
 impl WorldConfig {
@@ -49,9 +55,8 @@ impl WorldConfig {
 
     /// Writes that a replica may lag behind; 0 if no node has a replica.
     pub fn lag(&self) -> usize {
-        let promotions = [Fault::Failover, Fault::SplitBrain];
-        let lag = promotions.map(|fault| self.switch(fault).1);
-        usize::from(lag[0].max(lag[1]))
+        let lags = PROMOTIONS.map(|fault| self.switch(fault).1);
+        usize::from(lags.into_iter().fold(0, u8::max))
     }
 
     /// A promotion can leave the old server in service.
@@ -107,6 +112,9 @@ pub(super) struct NodeFields {
     pub promoted: Field,
     /// The keyspace of that old server; otherwise 0.
     pub old: Field,
+    /// Last writes that the replica may lack, if the lock sends WAIT: those
+    /// since the last one that it is known to have.
+    pub unacknowledged: Field,
 }
 
 /// The world as a transition system over states of `W` words.
@@ -120,8 +128,16 @@ pub struct World<const W: usize> {
     /// `moved[client * nodes + node]`: while the node's old server is still
     /// there, the client uses the new one.
     moved: Vec<Field>,
+    /// `since[(client * nodes + node) * THREADS + thread]`: writes of the node
+    /// since the last command on that thread's connection, as far as a replica can
+    /// lag. That is what WAIT waits for. Only if the lock sends WAIT.
+    pub(super) since: Vec<Field>,
     /// Budget left, by fault.
     pub(super) budget: [Field; FAULTS.len()],
+    /// How many faults of the order have struck.
+    pub(super) struck: Field,
+    /// How many must have before each fault.
+    pub(super) place: [u8; FAULTS.len()],
     pub(super) messages: MessageLayout,
     /// Class of a client that has done nothing yet.
     pub(super) fresh: u16,
@@ -152,7 +168,9 @@ pub struct Plan {
     nodes: Vec<NodeFields>,
     cut: Vec<Field>,
     moved: Vec<Field>,
+    since: Vec<Field>,
     budget: [Field; FAULTS.len()],
+    struck: Field,
     messages: MessageLayout,
 }
 
@@ -167,6 +185,7 @@ impl Plan {
             config.nodes,
             delay,
             config.splits(),
+            tables.waits(),
         );
         let clients = (0..config.clients)
             .map(|_| client_fields(&config, &tables, &messages, &mut packer))
@@ -182,10 +201,13 @@ impl Plan {
         let moved = (0..links)
             .map(|_| packer.field(usize::from(config.splits())))
             .collect();
+        let positions = if tables.waits() { links * THREADS } else { 0 };
+        let since = (0..positions).map(|_| packer.field(config.lag())).collect();
         let mut budget = [Field::NOTHING; FAULTS.len()];
         for switch in &config.switches {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
         }
+        let struck = packer.field(config.order.len());
         Plan {
             config,
             tables,
@@ -194,7 +216,9 @@ impl Plan {
             nodes,
             cut,
             moved,
+            since,
             budget,
+            struck,
             messages,
         }
     }
@@ -213,6 +237,10 @@ impl Plan {
         if self.packer.words() > W {
             return Err(WorldError::TooWide { bits, most: W * 64 });
         }
+        let mut place = [0; FAULTS.len()];
+        for (at, fault) in self.config.order.iter().enumerate() {
+            place[*fault as usize] = at as u8;
+        }
         let no_skew = self.tables.needs.skews.iter().position(|skew| *skew == 0);
         Ok(World {
             slots_used: self.config.slots(),
@@ -225,7 +253,10 @@ impl Plan {
             nodes: self.nodes,
             cut: self.cut,
             moved: self.moved,
+            since: self.since,
             budget: self.budget,
+            struck: self.struck,
+            place,
             messages: self.messages,
             bits,
         })
@@ -290,6 +321,7 @@ fn node_fields(config: &WorldConfig, tables: &Tables, packer: &mut Packer) -> No
             config.lag().min(1)
         }),
         old: packer.field(if config.splits() { keyspaces } else { 0 }),
+        unacknowledged: packer.field(if tables.waits() { config.lag() } else { 0 }),
     }
 }
 
@@ -376,6 +408,11 @@ impl<const W: usize> World<W> {
         self.is_split(state, node) && state.get(self.moved(client, node)) == 0
     }
 
+    /// A replica stands behind the node's present server.
+    pub(super) fn has_replica(&self, state: &State<W>, node: usize) -> bool {
+        state.get(self.nodes[node].promoted) == 0
+    }
+
     pub(super) fn cut(&self, client: usize, node: usize) -> Field {
         self.cut[client * usize::from(self.config.nodes) + node]
     }
@@ -388,11 +425,6 @@ impl<const W: usize> World<W> {
     #[inline]
     pub(super) fn slots(&self, client: usize) -> &[Field] {
         &self.clients[client].slots[..self.slots_used]
-    }
-
-    /// What can still be spent of a fault's budget.
-    pub(super) fn left(&self, state: &State<W>, fault: Fault) -> usize {
-        state.get(self.budget[fault as usize])
     }
 
     /// The class of a client's automaton, the time of a pause counted in.

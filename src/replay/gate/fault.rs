@@ -58,14 +58,30 @@ impl Run<'_> {
                 self.use_replicas_log(*node);
                 Ok(())
             }
+            Fault::ReplicaCatchesUp {
+                node,
+                lacks: 0,
+                known,
+            } => Ok(self.rig.catch_up(*node, *known).await?),
+            Fault::ReplicaCatchesUp { lacks, .. } => Err(Stop::NotReplayable(format!(
+                "a replica gets what it lagged behind, but for {lacks} of it; a replication link \
+                 passes all or nothing here"
+            ))),
+            Fault::CutOff { node, .. } => {
+                self.rig.cut_off(*node).await?;
+                self.use_replicas_log(*node);
+                Ok(())
+            }
+            Fault::Rejoin { node } => {
+                self.rig.rejoin(*node).await?;
+                self.note_synced(Some(*node)).await
+            }
             Fault::SplitBrain { node, .. } => {
                 self.rig.split(*node).await?;
                 self.use_replicas_log(*node);
                 Ok(())
             }
-            Fault::ClientNotices { client, node } => {
-                Ok(self.rig.wires.follow(*client, *node).await?)
-            }
+            Fault::ClientNotices { client, node } => Ok(self.rig.follow(*client, *node).await?),
             Fault::Demotion { node } => Ok(self.rig.end_old(*node).await?),
             // A delay is nothing but holding on, and so is a cut link: what is
             // sent on it is held for ever, which a client cannot tell from

@@ -1,6 +1,9 @@
 //! The steps of a command's life: sent, executed, delivered, failed or lost.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use super::Stop;
 use super::compare::{self, command_text, reply_text};
@@ -25,6 +28,8 @@ pub(super) struct Message {
 enum Stage {
     /// Its bytes are held before the node.
     Request(HeldRequest),
+    /// The node has it, and holds it back.
+    Blocked(HeldRequest),
     /// Its reply is held before the client.
     Reply(HeldReply),
     /// Lost, delivered, or refused: nothing of it is held.
@@ -76,11 +81,11 @@ impl Run<'_> {
     }
 
     pub(super) async fn execute(&mut self, key: Key, expected: &Reply) -> Result<(), Stop> {
-        let request = match self.take_stage(key)? {
-            Stage::Request(request) => request,
+        let reply = match self.take_stage(key)? {
+            Stage::Request(request) => self.rig.execute(request).await?,
+            Stage::Blocked(request) => self.rig.reply(request).await?,
             _ => return Err(self.senseless("executes a command that is not held before the node")),
         };
-        let reply = self.rig.execute(request).await?;
         self.note(
             "wire",
             format!("node {} replies {}", key.1, reply_text(&reply.reply)),
@@ -88,6 +93,30 @@ impl Run<'_> {
         let compared = compare::reply(expected, &reply.reply);
         self.put_stage(key, Stage::Reply(reply));
         Ok(compared?)
+    }
+
+    /// The node takes a WAIT and does not answer. That is seen on the server, so
+    /// that nothing has to be waited for.
+    pub(super) async fn block(&mut self, key: Key) -> Result<(), Stop> {
+        let Stage::Request(request) = self.take_stage(key)? else {
+            return Err(self.senseless("blocks a command that is not held before the node"));
+        };
+        let before = self.rig.blocked_clients(key.1).await?;
+        self.rig.pass(&request).await?;
+        let deadline = Instant::now() + self.rig.patience();
+        while self.rig.blocked_clients(key.1).await? <= before {
+            if self.rig.wires.is_answered(&request) || Instant::now() >= deadline {
+                let reply = self.rig.reply(request).await?;
+                return Err(Stop::diverged(
+                    format!("node {} holds the command back", key.1),
+                    format!("it replies {}", reply_text(&reply.reply)),
+                ));
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        self.note("wire", format!("node {} holds it back", key.1));
+        self.put_stage(key, Stage::Blocked(request));
+        Ok(())
     }
 
     pub(super) async fn deliver(&mut self, key: Key, ignored: bool) -> Result<(), Stop> {
@@ -231,7 +260,7 @@ impl Run<'_> {
 impl Stage {
     fn place(&self) -> Option<Place> {
         match self {
-            Self::Request(request) => Some(request.place),
+            Self::Request(request) | Self::Blocked(request) => Some(request.place),
             Self::Reply(reply) => Some(reply.place),
             Self::Gone => None,
         }

@@ -19,6 +19,7 @@
 
 mod compare;
 mod confirm;
+mod failover;
 mod fault;
 mod messages;
 mod replica;

@@ -29,6 +29,10 @@ pub(super) struct Replica {
     follows: bool,
     /// It gets nothing more.
     lags: bool,
+    /// The node's second server is its primary now, and the first one was.
+    swapped: bool,
+    /// Its primary has restarted, and it may not have come back yet.
+    interrupted: bool,
     patience: Duration,
 }
 
@@ -67,6 +71,8 @@ impl Replica {
             link: EmbeddedProxy::start(link, primary.address(), raw, unheard).await?,
             follows: false,
             lags: false,
+            swapped: false,
+            interrupted: false,
             patience,
         })
     }
@@ -76,19 +82,58 @@ impl Replica {
         self.follows
     }
 
+    /// Is the node's second server its primary?
+    pub fn swapped(&self) -> bool {
+        self.swapped
+    }
+
+    /// For the next trace the first server is the primary again. True if the
+    /// servers have to be told.
+    pub fn swap_back(&mut self) -> bool {
+        let swapped = std::mem::take(&mut self.swapped);
+        self.follows &= !swapped;
+        swapped
+    }
+
+    /// What the replica lagged behind, it gets now, and its primary hears of it
+    /// (`known`), or not.
+    pub async fn stop_lagging(
+        &mut self,
+        primary: &Server,
+        replica: &Server,
+        known: bool,
+    ) -> Result<(), GateError> {
+        self.lags = false;
+        // To come back it has to speak.
+        let speaks = known || self.interrupted;
+        self.mute(!speaks).await?;
+        self.hold(false).await?;
+        self.catch_up(primary, replica).await
+    }
+
     /// Makes `replica` follow `primary`, if it does not, without any lag.
     pub async fn follow(&mut self, primary: &Server, replica: &Server) -> Result<(), GateError> {
         if std::mem::take(&mut self.lags) {
             self.hold(false).await?;
         }
+        self.mute(false).await?;
         if !self.follows {
             // What is left of the last link must not meet the next one.
             self.link.cut_all(Cut::Rst).await.map_err(wire)?;
+            self.link.redirect(primary.address());
             let port = self.link.address().port().to_string();
             expect_ok(replica, &["REPLICAOF", "127.0.0.1", &port]).await?;
             self.follows = true;
         }
+        self.interrupted = false;
         self.catch_up(primary, replica).await
+    }
+
+    /// Its primary has restarted. The link is cut, for a proxy that holds a
+    /// direction does not pass on that the other side closed.
+    pub async fn primary_restarted(&mut self) -> Result<(), GateError> {
+        self.interrupted = true;
+        self.link.cut_all(Cut::Rst).await.map_err(wire)
     }
 
     /// Waits until the replica has all that it is to have.
@@ -120,11 +165,18 @@ impl Replica {
         }
         expect_ok(replica, &["REPLICAOF", "NO", "ONE"]).await?;
         self.follows = false;
+        self.swapped = !self.swapped;
         Ok(())
     }
 
     async fn hold(&self, hold: bool) -> Result<(), GateError> {
         let held = self.link.hold(Direction::ToClient, hold).await;
+        held.map_err(wire)
+    }
+
+    /// The primary hears nothing of its replica, or does again.
+    async fn mute(&self, mute: bool) -> Result<(), GateError> {
+        let held = self.link.hold(Direction::ToServer, mute).await;
         held.map_err(wire)
     }
 
@@ -141,7 +193,12 @@ impl Replica {
                     replica: replica.to_string(),
                     primary: primary.to_string(),
                     waited_ms: self.patience.as_millis() as u64,
-                    state: format!("{} / {}", state(&of_primary), state(&of_replica)),
+                    state: format!(
+                        "{} / {} / {}",
+                        state(&of_primary),
+                        state(&of_replica),
+                        replica.log_tail()
+                    ),
                 });
             }
             sleep(Duration::from_millis(1)).await;
@@ -154,6 +211,17 @@ async fn info(server: &Server) -> Result<String, GateError> {
         Reply::Bulk(text) => String::from_utf8_lossy(&text).into_owned(),
         other => reply_text(&other),
     })
+}
+
+/// The connections whose command a server holds back.
+pub(super) async fn blocked_clients(server: &Server) -> Result<u64, GateError> {
+    let info = info(server).await?;
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("blocked_clients:"));
+    Ok(line
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or(0))
 }
 
 /// The part of an INFO that tells of replication, on one line.

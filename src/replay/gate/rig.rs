@@ -1,5 +1,7 @@
 //! Servers, proxies and client processes, put up once and emptied between replays.
 
+use std::time::Duration;
+
 use tokio::task::JoinSet;
 
 use super::confirm::texts;
@@ -15,8 +17,8 @@ use crate::trace::{Trace, owner_name};
 /// What a rig is built for; one that has the right shape can be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    clients: u8,
-    nodes: u8,
+    pub(super) clients: u8,
+    pub(super) nodes: u8,
     persistence: Persistence,
     /// Each node has a replica.
     replicas: bool,
@@ -58,16 +60,16 @@ pub(super) struct LogBytes {
 
 /// Everything real.
 pub(super) struct Rig {
-    shape: Shape,
+    pub(super) shape: Shape,
     // Clients first: they are dropped, and end, before what they talk to.
     clients: Vec<Option<ClientProcess>>,
     pub wires: Wires,
     /// The nodes' first servers, and then their replicas, if they have any.
-    fleet: Fleet,
+    pub(super) fleet: Fleet,
     /// By node, if they have any.
-    replicas: Vec<Replica>,
+    pub(super) replicas: Vec<Replica>,
     /// Servers that stand still.
-    paused: Vec<bool>,
+    pub(super) paused: Vec<bool>,
 }
 
 /// Under `everysec` a server puts off *writing* its log while a sync is under
@@ -174,6 +176,9 @@ impl Rig {
             }
             // A server that follows another gets this from there.
             let node = at.checked_sub(usize::from(self.shape.nodes));
+            if self.replicas.get_mut(at).is_some_and(Replica::swap_back) {
+                expect_ok(server, &["REPLICAOF", "NO", "ONE"]).await?;
+            }
             if !node.is_some_and(|node| self.replicas[node].follows()) {
                 expect_ok(server, &["FLUSHALL"]).await?;
                 expect_ok(server, &["SCRIPT", "FLUSH"]).await?;
@@ -282,6 +287,16 @@ impl Rig {
         }
     }
 
+    /// Passes a held request to its node, which holds it back.
+    pub async fn pass(&mut self, request: &HeldRequest) -> Result<(), GateError> {
+        Ok(self.wires.pass(request).await?)
+    }
+
+    /// Waits for the reply to a request that was passed on before.
+    pub async fn reply(&mut self, request: HeldRequest) -> Result<HeldReply, GateError> {
+        Ok(self.wires.reply(request).await?)
+    }
+
     /// Passes a held request to its node and waits for the reply, which is held.
     pub async fn execute(&mut self, request: HeldRequest) -> Result<HeldReply, GateError> {
         Ok(self.wires.execute(request).await?)
@@ -342,62 +357,16 @@ impl Rig {
         }
         server.restart().await?;
         self.paused[at] = false;
+        if let Ok((link, _, _)) = self.pair(node) {
+            link.primary_restarted().await?;
+        }
         self.wires.node_restarted(node).await?;
         Ok(())
     }
 
-    /// What the node's server writes from here on does not reach its replica.
-    pub async fn leave_behind(&mut self, node: u8) -> Result<(), GateError> {
-        let (link, primary, replica) = self.pair(node)?;
-        link.lag(primary, replica).await
-    }
-
-    /// The node's server dies for good, and its replica takes its place. Clients
-    /// find it where they found the other.
-    pub async fn fail_over(&mut self, node: u8) -> Result<(), GateError> {
-        let (link, primary, replica) = self.pair(node)?;
-        link.take_over(primary, replica, true).await?;
-        self.wires.node_replaced(node).await?;
-        Ok(())
-    }
-
-    /// The node's replica takes its place, and its old server goes on.
-    pub async fn split(&mut self, node: u8) -> Result<(), GateError> {
-        let (link, primary, replica) = self.pair(node)?;
-        link.take_over(primary, replica, false).await
-    }
-
-    /// The node's old server is gone. Killing it shows clients what a demotion
-    /// does, which ends their connections.
-    pub async fn end_old(&mut self, node: u8) -> Result<(), GateError> {
-        if !self.was_replica(node) {
-            return Err(GateError::NoReplica { node });
-        }
-        self.fleet.servers[usize::from(node)].kill()?;
-        self.wires.node_replaced(node).await?;
-        Ok(())
-    }
-
-    /// Was the server that stands for the node its replica once?
-    pub fn was_replica(&self, node: u8) -> bool {
-        let link = self.replicas.get(usize::from(node));
-        link.is_some_and(|link| !link.follows())
-    }
-
-    /// A node's first server and its replica, while that follows.
-    fn pair(&mut self, node: u8) -> Result<(&mut Replica, &mut Server, &Server), GateError> {
-        let at = usize::from(node);
-        let (primaries, replicas) = self.fleet.servers.split_at_mut(self.shape.nodes.into());
-        match (
-            self.replicas.get_mut(at),
-            primaries.get_mut(at),
-            replicas.get(at),
-        ) {
-            (Some(link), Some(primary), Some(replica)) if link.follows() => {
-                Ok((link, primary, replica))
-            }
-            _ => Err(GateError::NoReplica { node }),
-        }
+    /// How long any single awaited event may take.
+    pub fn patience(&self) -> Duration {
+        self.wires.patience()
     }
 
     /// Bytes in a node's log, and in its replica's, which gets all that it is
@@ -450,8 +419,7 @@ impl Rig {
         if node >= self.shape.nodes {
             return Err(GateError::NoNode { node });
         }
-        let replicas = usize::from(self.shape.nodes);
-        let first = if self.was_replica(node) { replicas } else { 0 };
+        let first = self.second(node) * usize::from(self.shape.nodes);
         Ok(first + usize::from(node))
     }
 }

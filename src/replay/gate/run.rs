@@ -106,6 +106,11 @@ impl<'a> Run<'a> {
                 message,
                 reply,
             } => self.execute((*client, *node, *message), reply).await,
+            Event::Block {
+                client,
+                node,
+                message,
+            } => self.block((*client, *node, *message)).await,
             Event::Deliver {
                 client,
                 node,

@@ -188,6 +188,11 @@ impl Wires {
         })
     }
 
+    /// How long any single awaited event may take.
+    pub fn patience(&self) -> Duration {
+        self.patience
+    }
+
     /// Where a client finds the nodes.
     pub fn addresses(&self, client: u8) -> Vec<String> {
         let links = self.proxies.get(usize::from(client));
@@ -249,11 +254,31 @@ impl Wires {
 
     /// Passes a request on to its node, and waits until the reply is held.
     pub async fn execute(&mut self, request: HeldRequest) -> Result<HeldReply, WireError> {
+        self.pass(&request).await?;
+        self.reply(request).await
+    }
+
+    /// Passes a request on to its node.
+    pub async fn pass(&mut self, request: &HeldRequest) -> Result<(), WireError> {
         let place = request.place;
         self.proxy(place.client, place.node)?
             .release_request(place.connection, place.seq)
             .await
             .map_err(wrong(place.client, place.node))?;
+        Ok(())
+    }
+
+    /// Has the reply to this request come already?
+    pub fn is_answered(&mut self, request: &HeldRequest) -> bool {
+        while let Ok(event) = self.events.try_recv() {
+            self.shelve(event);
+        }
+        self.replies.contains_key(&request.place)
+    }
+
+    /// Waits until the reply to a request that was passed on is held.
+    pub async fn reply(&mut self, request: HeldRequest) -> Result<HeldReply, WireError> {
+        let place = request.place;
         let deadline = Instant::now() + self.patience;
         loop {
             if let Some(reply) = self.replies.remove(&place) {
@@ -329,19 +354,19 @@ impl Wires {
         Ok(())
     }
 
-    /// The node's first server is gone: all clients find its replica instead,
-    /// and learn of it as they do of a restart.
-    pub async fn node_replaced(&mut self, node: u8) -> Result<(), WireError> {
+    /// The node's server is gone: all clients find its other one (`server`: 0 is
+    /// the first, 1 the second) instead, and learn of it as they do of a restart.
+    pub async fn node_replaced(&mut self, node: u8, server: usize) -> Result<(), WireError> {
         for client in 0..self.proxies.len() as u8 {
-            self.redirect(client, node)?;
+            self.redirect(client, node, server)?;
         }
         self.node_restarted(node).await
     }
 
-    /// The client uses the node's replica from its next command on. A command
+    /// The client uses this server of the node from its next command on. A command
     /// that is on its way stays with the server that it went to.
-    pub async fn follow(&mut self, client: u8, node: u8) -> Result<(), WireError> {
-        self.redirect(client, node)?;
+    pub async fn follow(&mut self, client: u8, node: u8, server: usize) -> Result<(), WireError> {
+        self.redirect(client, node, server)?;
         self.cut_idle(client, node).await?;
         let left = self.proxy(client, node)?.connections();
         self.outdated.extend(
@@ -351,12 +376,12 @@ impl Wires {
         Ok(())
     }
 
-    fn redirect(&self, client: u8, node: u8) -> Result<(), WireError> {
+    fn redirect(&self, client: u8, node: u8, server: usize) -> Result<(), WireError> {
         let ways = self.upstreams.get(usize::from(client));
         let way = ways.and_then(|ways| ways.get(usize::from(node)));
-        let replica = way.and_then(|way| way.get(1));
-        let replica = replica.ok_or(WireError::NoLink { client, node })?;
-        self.proxy(client, node)?.redirect(*replica);
+        let server = way.and_then(|way| way.get(server));
+        let server = server.ok_or(WireError::NoLink { client, node })?;
+        self.proxy(client, node)?.redirect(*server);
         Ok(())
     }
 
@@ -405,6 +430,11 @@ impl Wires {
         let Ok(Some(event)) = timeout_at(deadline, self.events.recv()).await else {
             return false;
         };
+        self.shelve(event);
+        true
+    }
+
+    fn shelve(&mut self, event: ProxyEvent) {
         let ProxyEvent {
             link,
             connection,
@@ -439,7 +469,6 @@ impl Wires {
             // not come, and a push is held: no trace knows of one.
             _ => {}
         }
-        true
     }
 
     fn proxy(&self, client: u8, node: u8) -> Result<&EmbeddedProxy, WireError> {

@@ -364,7 +364,9 @@ pub(crate) fn sentence(trace: &Trace, step: &Step) -> String {
             let (client, node) = (words::client(*client), words::node(*node));
             format!("{client} sends {node}: {what}")
         }
-        Event::Execute { node, .. } => format!("{} {what}", words::node(*node)),
+        Event::Execute { node, .. } | Event::Block { node, .. } => {
+            format!("{} {what}", words::node(*node))
+        }
         Event::Call { client, .. }
         | Event::Wake { client, .. }
         | Event::Choose { client, .. }

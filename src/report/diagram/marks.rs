@@ -69,6 +69,14 @@ impl Canvas<'_> {
                 );
                 self.label(x + GAP, y + 4, "", &words::shorten(&text, NODE_LABEL));
             }
+            Event::Block { node, .. } => {
+                let x = self.layout.node_x(*node);
+                put!(
+                    self,
+                    "<circle class=\"n dot\" cx=\"{x}\" cy=\"{y}\" r=\"4.5\"/>"
+                );
+                self.label(x + GAP, y + 4, "", "waits");
+            }
             Event::Tick => {}
             Event::Fault { fault } => self.fault(fault, i),
         }
@@ -128,7 +136,9 @@ impl Canvas<'_> {
                 self.restart(x, y, loses);
                 x
             }
-            Fault::Failover { node, lost } | Fault::SplitBrain { node, lost } => {
+            Fault::Failover { node, lost }
+            | Fault::SplitBrain { node, lost }
+            | Fault::CutOff { node, lost } => {
                 let x = self.layout.node_x(node);
                 self.restart(x, y, lost > 0);
                 x
@@ -191,7 +201,10 @@ impl Canvas<'_> {
             | Fault::ClockJump { node, .. }
             | Fault::ReplicaLags { node }
             | Fault::Failover { node, .. }
+            | Fault::ReplicaCatchesUp { node, .. }
             | Fault::SplitBrain { node, .. }
+            | Fault::CutOff { node, .. }
+            | Fault::Rejoin { node }
             | Fault::Demotion { node } => self.layout.node_x(node),
         }
     }

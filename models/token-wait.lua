@@ -1,0 +1,28 @@
+-- The token lock, confirmed: after the SET a WAIT asks whether a replica has it,
+-- and the lock is given up when none has. WAIT undoes nothing by itself: what
+-- was written stays written, also when nobody acknowledges it (Redis manual).
+return {
+  name = "token-wait",
+  description = "SET NX PX with a token, confirmed by WAIT; compare-and-delete in a script",
+  scripts = { "release_if_owner" },
+  params = {
+    wait_ms = 100, -- how long a replica may take
+  },
+
+  acquire = function(lock)
+    local started = now()
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    if redis("WAIT", 1, lock.params.wait_ms) ~= 1 then
+      script("release_if_owner", { lock.key }, { lock.token })
+      return failed("no replica has the lock")
+    end
+    -- Counted from before the first request: the server's lease started no earlier.
+    return held { validity = lock.ttl - (now() - started) }
+  end,
+
+  release = function(lock)
+    return script("release_if_owner", { lock.key }, { lock.token }) == 1
+  end,
+}

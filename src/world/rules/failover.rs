@@ -1,0 +1,183 @@
+//! Replicas that take a node's place, and what becomes of the old server.
+
+use super::Step;
+use crate::world::catalogue::Fault;
+use crate::world::layout::State;
+use crate::world::moves::Move;
+use crate::world::system::Transition;
+use crate::world::world::{PROMOTIONS, World};
+
+impl<'w, const W: usize> Step<'w, W> {
+    /// The server is gone for good, and its replica takes its place.
+    fn fail_over(&mut self, node: usize, lost: usize) {
+        self.promote(node, lost);
+        self.break_connections(node, false);
+        self.judge_the_dead();
+    }
+
+    /// The replica takes the server's place, but the server goes on: what is in
+    /// flight stays with it, and so do the clients until they notice.
+    fn split(&mut self, node: usize, lost: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        let old = self.state.get(fields.keyspace);
+        self.promote(node, lost);
+        self.state.set(fields.promoted, 2);
+        self.state.set(fields.old, old);
+        for client in 0..world.clients.len() {
+            self.rewrite_messages(client, |message| {
+                message.old |= usize::from(message.node) == node;
+                true
+            });
+        }
+        self.judge_the_dead();
+    }
+
+    /// The old server is taken away. Who still used it finds the new one.
+    fn demote(&mut self, node: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        self.state.set(fields.promoted, 1);
+        self.state.set(fields.old, 0);
+        for client in 0..world.clients.len() {
+            self.state.set(world.moved(client, node), 0);
+        }
+        self.break_connections(node, true);
+        self.judge_the_dead();
+    }
+
+    /// The replica, which lacks the server's last `lost` writes, is the node
+    /// now. Its disk holds what the server's held, unless that is more than the
+    /// replica ever got.
+    fn promote(&mut self, node: usize, lost: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        let promoted = world.replica(&self.state, node, lost);
+        let synced = self.state.get(fields.synced);
+        let unknown = |fewer| world.replica(&self.state, node, fewer) == synced;
+        if fields.synced.exists() && (0..lost).any(unknown) {
+            self.state.set(fields.synced, promoted);
+        }
+        for &field in world.history(&self.state, node) {
+            self.state.set(field, 0);
+        }
+        self.state.set(fields.keyspace, promoted);
+        self.state.set(fields.promoted, 1);
+        self.state.set(fields.unacknowledged, 0);
+        self.forget_positions(node);
+    }
+
+    /// The server that the node had before follows the one that it has now, and
+    /// has all that this one holds.
+    fn rejoin(&mut self, node: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        self.state.set(fields.promoted, 0);
+        for &field in world.history(&self.state, node) {
+            self.state.set(field, self.state.get(fields.keyspace));
+        }
+        self.forget_positions(node);
+        self.answer_waits(node);
+    }
+
+    /// Nobody reaches the server any more, and its replica takes its place.
+    /// What is in flight to it, or from it, is lost in silence.
+    fn cut_off(&mut self, node: usize, lost: usize) {
+        self.promote(node, lost);
+        for client in 0..self.world.clients.len() {
+            self.rewrite_messages(client, |message| usize::from(message.node) != node);
+        }
+        self.judge_the_dead();
+    }
+}
+
+impl<const W: usize> World<W> {
+    /// Clients notice the new server, and the old one goes, all at any time.
+    pub(super) fn split_moves(
+        &self,
+        state: &State<W>,
+        index: usize,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let node = index as u8;
+        for client in 0..self.clients.len() {
+            if self.runs(state, client) && self.uses_old(state, client, index) {
+                let mut step = Step::from(self, state);
+                step.state.set(self.moved(client, index), 1);
+                let client = client as u8;
+                step.finish(Move::Notice { client, node }, visit);
+            }
+        }
+        let mut step = Step::from(self, state);
+        step.demote(index);
+        step.finish(Move::Demote { node }, visit);
+    }
+
+    /// The replica takes over, whichever of the last writes it lacks.
+    pub(super) fn promotions(
+        &self,
+        state: &State<W>,
+        index: usize,
+        fault: Fault,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let promoted = state.get(self.nodes[index].promoted) != 0;
+        if promoted || self.left(state, fault) == 0 {
+            return;
+        }
+        for lost in 0..=self.most_lost(state, index, fault) {
+            let replica = |lost| self.replica(state, index, lost);
+            // Writes that left no trace by now are not worth a move of their own.
+            if (0..lost).any(|fewer| replica(fewer) == replica(lost)) {
+                continue;
+            }
+            let mut step = Step::fault(self, state, fault);
+            let (node, writes) = (index as u8, lost);
+            let lost = lost as u8;
+            let taken = match fault {
+                Fault::SplitBrain => {
+                    step.split(index, writes);
+                    Move::SplitBrain { node, lost }
+                }
+                Fault::CutOff => {
+                    step.cut_off(index, writes);
+                    Move::CutOff { node, lost }
+                }
+                _ => {
+                    step.fail_over(index, writes);
+                    Move::Failover { node, lost }
+                }
+            };
+            step.finish(taken, visit);
+        }
+    }
+
+    /// Writes that a promotion can lose now: as many as the switch says, but
+    /// none that the replica is known to have.
+    fn most_lost(&self, state: &State<W>, node: usize, fault: Fault) -> usize {
+        let (_, most) = self.config.switch(fault);
+        let most = usize::from(most);
+        if self.tables.waits() {
+            most.min(state.get(self.nodes[node].unacknowledged))
+        } else {
+            most
+        }
+    }
+
+    /// The old server comes back as a replica, where anything can come of it:
+    /// another promotion, or an answer to WAIT.
+    pub(super) fn rejoin(
+        &self,
+        state: &State<W>,
+        index: usize,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let promotes = |fault: &Fault| self.budget_left(state, *fault) > 0;
+        let matters = self.tables.waits() || PROMOTIONS.iter().any(promotes);
+        if matters && state.get(self.nodes[index].promoted) == 1 {
+            let mut step = Step::from(self, state);
+            step.rejoin(index);
+            step.finish(Move::Rejoin { node: index as u8 }, visit);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Messages and links: requests reach nodes, replies reach clients, or they do not.
+
+use super::{OVERFLOW_COUNTER, OVERFLOW_SLOTS, OVERFLOW_TABLE, Step};
+use crate::world::catalogue::Fault;
+use crate::world::client::Symbolic;
+use crate::world::layout::State;
+use crate::world::message::{Content, Message};
+use crate::world::moves::Move;
+use crate::world::system::Transition;
+use crate::world::world::{SLOTS, World};
+
+impl<'w, const W: usize> Step<'w, W> {
+    pub(super) fn send(&mut self, client: usize, thread: u8, node: u8, command: u16) {
+        let world = self.world;
+        if self.state.get(world.cut(client, usize::from(node))) == 1 {
+            return;
+        }
+        let skew = self.state.get(world.clients[client].skew);
+        let command = world.tables.server_command(client, skew, command);
+        if !World::<W>::is_entry(command) {
+            self.overflow |= OVERFLOW_TABLE;
+            return;
+        }
+        let content = Content::Request(command);
+        self.post(
+            client,
+            Message {
+                content,
+                node,
+                thread,
+                awaited: true,
+                allowance: 0,
+                old: world.uses_old(&self.state, client, usize::from(node)),
+                blocked: None,
+            },
+        );
+    }
+
+    /// Puts a message into a free slot.
+    pub(super) fn post(&mut self, client: usize, message: Message) {
+        // Slots are sorted, the empty ones first.
+        let first = self.world.slots(client)[0];
+        if self.state.get(first) != 0 {
+            self.overflow |= OVERFLOW_SLOTS;
+            return;
+        }
+        self.state.set(first, self.world.messages.pack(message));
+        self.sort_slots(client);
+    }
+
+    fn sort_slots(&mut self, client: usize) {
+        let slots = self.world.slots(client);
+        let mut packed = [0; SLOTS];
+        for (value, slot) in packed.iter_mut().zip(slots) {
+            *value = self.state.get(*slot);
+        }
+        packed[..slots.len()].sort_unstable();
+        for (slot, value) in slots.iter().zip(packed) {
+            self.state.set(*slot, value);
+        }
+    }
+
+    /// Edits every message of a client; `edit` says whether to keep it.
+    pub(super) fn rewrite_messages(
+        &mut self,
+        client: usize,
+        mut edit: impl FnMut(&mut Message) -> bool,
+    ) {
+        for &slot in self.world.slots(client) {
+            if let Some(mut message) = self.world.messages.unpack(self.state.get(slot)) {
+                let kept = edit(&mut message);
+                let packed = if kept {
+                    self.world.messages.pack(message)
+                } else {
+                    0
+                };
+                self.state.set(slot, packed);
+            }
+        }
+        self.sort_slots(client);
+    }
+
+    pub(super) fn abandon(&mut self, client: usize, threads: u8) {
+        self.rewrite_messages(client, |message| {
+            if message.awaited && threads & 1 << message.thread != 0 {
+                message.awaited = false;
+            }
+            let request = matches!(message.content, Content::Request(_));
+            message.awaited || (request && message.blocked.is_none())
+        });
+    }
+
+    pub(super) fn take(&mut self, client: usize, slot: usize) {
+        self.state.set(self.world.slots(client)[slot], 0);
+        self.sort_slots(client);
+    }
+
+    /// A request reaches its node.
+    fn execute(&mut self, client: usize, slot: usize, message: Message, command: u16) {
+        let world = self.world;
+        if let Some(ticks) = world.tables.wait(command) {
+            self.begin_wait(client, slot, message, ticks);
+            return;
+        }
+        let node = world.nodes[usize::from(message.node)];
+        let server = if message.old { node.old } else { node.keyspace };
+        let keyspace = self.state.get(server) as u16;
+        let execution = world.tables.execute(command, keyspace);
+        if execution.overflow {
+            self.overflow |= OVERFLOW_COUNTER;
+        }
+        self.judge_effect(client, &message, execution);
+        if message.old {
+            self.state.set(node.old, usize::from(execution.after));
+        } else {
+            self.write_to(usize::from(message.node), usize::from(execution.after));
+        }
+        self.take(client, slot);
+        self.note_command(client, &message);
+        if message.awaited {
+            let content = Content::Reply(execution.reply);
+            self.post(
+                client,
+                Message {
+                    content,
+                    allowance: 0,
+                    ..message
+                },
+            );
+        }
+        self.judge_the_dead();
+    }
+
+    fn deliver(&mut self, client: usize, slot: usize, message: Message) {
+        self.take(client, slot);
+        let thread = message.thread;
+        match message.content {
+            Content::Reply(reply) => {
+                let skew = self.state.get(self.world.clients[client].skew);
+                let reply = self.world.tables.local_reply(client, skew, reply);
+                self.feed(client, Symbolic::Reply { thread, reply });
+            }
+            _ => self.feed(
+                client,
+                Symbolic::Fail {
+                    thread,
+                    definite: false,
+                },
+            ),
+        }
+    }
+
+    /// Every command in flight to the node, or to its old server, fails at its
+    /// client, with an unknown outcome.
+    pub(super) fn break_connections(&mut self, node: usize, old: bool) {
+        let world = self.world;
+        for client in 0..world.clients.len() {
+            self.rewrite_messages(client, |message| {
+                if usize::from(message.node) == node && message.old == old {
+                    message.content = Content::Broken;
+                    message.allowance = 0;
+                    message.old = false;
+                    message.blocked = None;
+                    return message.awaited;
+                }
+                true
+            });
+        }
+    }
+}
+
+impl<const W: usize> World<W> {
+    pub(super) fn message_moves(
+        &self,
+        state: &State<W>,
+        index: usize,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let client = index as u8;
+        for slot in 0..self.config.slots() {
+            let Some(message) = self.message(state, index, slot) else {
+                continue;
+            };
+            let place = slot as u8;
+            if message.blocked.is_some() {
+                self.wait_moves(state, index, slot, message, visit);
+                continue;
+            }
+            if let Content::Request(command) = message.content {
+                if !self.waits_for_node(state, &message) {
+                    let mut step = Step::from(self, state);
+                    step.execute(index, slot, message, command);
+                    step.finish(
+                        Move::Execute {
+                            client,
+                            slot: place,
+                        },
+                        visit,
+                    );
+                }
+            } else if self.runs(state, index) {
+                let mut step = Step::from(self, state);
+                step.deliver(index, slot, message);
+                step.finish(
+                    Move::Deliver {
+                        client,
+                        slot: place,
+                    },
+                    visit,
+                );
+            }
+            if message.content != Content::Broken {
+                self.message_faults(state, index, slot, message, visit);
+            }
+        }
+    }
+
+    fn message_faults(
+        &self,
+        state: &State<W>,
+        index: usize,
+        slot: usize,
+        message: Message,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let (client, place) = (index as u8, slot as u8);
+        if self.left(state, Fault::Loss) > 0 {
+            let mut step = Step::fault(self, state, Fault::Loss);
+            step.take(index, slot);
+            step.judge_the_dead();
+            step.finish(
+                Move::Lose {
+                    client,
+                    slot: place,
+                },
+                visit,
+            );
+        }
+        let (_, size) = self.config.switch(Fault::Delay);
+        if self.left(state, Fault::Delay) > 0 && message.allowance == 0 {
+            let mut step = Step::fault(self, state, Fault::Delay);
+            let delayed = Message {
+                allowance: size,
+                ..message
+            };
+            step.state
+                .set(self.slots(index)[slot], self.messages.pack(delayed));
+            step.sort_slots(index);
+            step.finish(
+                Move::Delay {
+                    client,
+                    slot: place,
+                },
+                visit,
+            );
+        }
+    }
+
+    pub(super) fn link_moves(
+        &self,
+        state: &State<W>,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        for index in 0..self.cut.len() {
+            let nodes = usize::from(self.config.nodes);
+            let (client, node) = ((index / nodes) as u8, (index % nodes) as u8);
+            let field = self.cut[index];
+            if state.get(field) == 1 {
+                let mut step = Step::from(self, state);
+                step.state.set(field, 0);
+                step.finish(Move::Heal { client, node }, visit);
+            } else if self.left(state, Fault::Partition) > 0
+                && !self.crashed(state, usize::from(client))
+            {
+                let mut step = Step::fault(self, state, Fault::Partition);
+                step.state.set(field, 1);
+                step.rewrite_messages(usize::from(client), |message| message.node != node);
+                step.finish(Move::Cut { client, node }, visit);
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Ticks, and who has to act before the next one.
+
+use super::Step;
+use crate::lock::Phase;
+use crate::world::catalogue::{Fault, Property};
+use crate::world::client::{Symbolic, THREADS};
+use crate::world::layout::State;
+use crate::world::message::{Content, Message};
+use crate::world::moves::Move;
+use crate::world::system::Transition;
+use crate::world::world::World;
+
+impl<'w, const W: usize> Step<'w, W> {
+    /// One tick for everybody; `drift` names a client whose clock advances by
+    /// another number of ticks.
+    fn tick(&mut self, drift: Option<(usize, u8)>) {
+        let world = self.world;
+        for node in 0..world.nodes.len() {
+            self.tick_node(node);
+        }
+        for client in 0..world.clients.len() {
+            let ticks = match drift {
+                Some((drifting, ticks)) if drifting == client => ticks,
+                _ => 1,
+            };
+            self.tick_client(client, ticks);
+        }
+        for client in 0..world.clients.len() {
+            self.tick_grace(client);
+        }
+    }
+
+    fn tick_node(&mut self, index: usize) {
+        let tables = &self.world.tables;
+        let node = &self.world.nodes[index];
+        if node.synced.exists() {
+            let lagging = self.state.get(node.synced) != self.state.get(node.keyspace);
+            self.state.set(node.lagging, usize::from(lagging));
+        }
+        self.change_node(index, |keyspace| tables.tick[usize::from(keyspace)]);
+        let pause = self.state.get(node.pause);
+        if pause > 0 {
+            self.state.set(node.pause, pause + 1);
+        }
+    }
+
+    fn tick_client(&mut self, client: usize, ticks: u8) {
+        let world = self.world;
+        let fields = world.clients[client];
+        if let Some(paused) = world.paused(&self.state, client) {
+            self.state.set(fields.status, 2 + usize::from(paused) + 1);
+        } else if world.runs(&self.state, client) && ticks > 0 {
+            self.feed(client, Symbolic::Advance(ticks));
+        }
+        if ticks != 1 {
+            let skew = self.state.get(fields.skew) + usize::from(ticks);
+            self.state.set(fields.skew, skew - 1);
+        }
+        let tables = &world.tables;
+        self.rewrite_messages(client, |message| {
+            message.allowance = message.allowance.saturating_sub(1);
+            message.content = match message.content {
+                Content::Request(id) => Content::Request(tables.age_command[usize::from(id)]),
+                Content::Reply(id) => Content::Reply(tables.age_reply[usize::from(id)]),
+                Content::Broken => Content::Broken,
+            };
+            tables.tick_wait(message);
+            true
+        });
+    }
+
+    /// Counts the grace after a client's last operation while something of it
+    /// is left, and judges what is left at its end.
+    fn tick_grace(&mut self, client: usize) {
+        let world = self.world;
+        let fields = world.clients[client];
+        let idle = world.tables.facts[self.state.get(fields.local)].phase == Phase::Idle;
+        let left = self.nodes_where(|holders| holders.any & 1 << client != 0) > 0;
+        let requests = world
+            .slots(client)
+            .iter()
+            .any(|slot| self.state.get(*slot) != 0);
+        if !idle || !(left || requests) {
+            self.state.set(fields.grace, 0);
+            return;
+        }
+        let ttl = usize::from(world.config.ttl_ticks);
+        let grace = (self.state.get(fields.grace) + 1).min(ttl);
+        self.state.set(fields.grace, grace);
+        if grace == ttl && left {
+            self.violate(Property::NoOrphan);
+        }
+    }
+}
+
+impl<const W: usize> World<W> {
+    pub(super) fn tick_moves(
+        &self,
+        state: &State<W>,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        if !self.time_may_pass(state) {
+            return;
+        }
+        let mut step = Step::from(self, state);
+        step.tick(None);
+        step.finish(Move::Tick, visit);
+        if self.left(state, Fault::ClientDrift) == 0 {
+            return;
+        }
+        for client in (0..self.clients.len()).filter(|client| self.runs(state, *client)) {
+            for ticks in [0u8, 2] {
+                let skew = state.get(self.clients[client].skew) + usize::from(ticks);
+                let range = 1..=self.tables.needs.skews.len();
+                if range.contains(&skew) {
+                    let mut step = Step::fault(self, state, Fault::ClientDrift);
+                    step.tick(Some((client, ticks)));
+                    step.finish(
+                        Move::Drift {
+                            client: client as u8,
+                            ticks,
+                        },
+                        visit,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Urgency: time stands still while somebody has to act first.
+    fn time_may_pass(&self, state: &State<W>) -> bool {
+        (0..self.clients.len()).all(|client| self.client_may_wait(state, client))
+            && (0..self.nodes.len()).all(|node| self.node_may_wait(state, node))
+    }
+
+    fn client_may_wait(&self, state: &State<W>, client: usize) -> bool {
+        let fields = &self.clients[client];
+        if let Some(ticks) = self.paused(state, client) {
+            let (_, size) = self.config.switch(Fault::ClientPause);
+            if ticks >= size {
+                return false;
+            }
+        } else if !self.crashed(state, client) {
+            let facts = &self.tables.facts[state.get(fields.local)];
+            // The work is shorter than the lease, so the release call comes
+            // before the tick that would end the lease.
+            let must_end = facts.lapsing && state.get(fields.overrun) == 0;
+            if facts.ready != 0 || facts.options != [0; THREADS] || must_end {
+                return false;
+            }
+        }
+        self.slots(client).iter().all(|slot| {
+            self.messages
+                .unpack(state.get(*slot))
+                .is_none_or(|message| self.may_stay(state, client, &message))
+        })
+    }
+
+    fn may_stay(&self, state: &State<W>, client: usize, message: &Message) -> bool {
+        message.allowance > 0 || message.blocked.is_some() || self.stuck(state, client, message)
+    }
+
+    /// A message whose receiver is paused does not hold time up.
+    fn stuck(&self, state: &State<W>, client: usize, message: &Message) -> bool {
+        match message.content {
+            Content::Request(_) => self.waits_for_node(state, message),
+            _ => !self.runs(state, client),
+        }
+    }
+
+    /// The server that a request goes to stands still; an old one never does.
+    pub(super) fn waits_for_node(&self, state: &State<W>, message: &Message) -> bool {
+        !message.old && self.node_paused(state, usize::from(message.node)).is_some()
+    }
+
+    fn node_may_wait(&self, state: &State<W>, node: usize) -> bool {
+        let fields = &self.nodes[node];
+        if let Some(ticks) = self.node_paused(state, node) {
+            // A server that stands still syncs nothing either.
+            let (_, size) = self.config.switch(Fault::NodePause);
+            return ticks < size;
+        }
+        state.get(fields.lagging) == 0 || state.get(fields.synced) == state.get(fields.keyspace)
+    }
+}

@@ -1,0 +1,179 @@
+//! WAIT: what a client knows of its node's replica.
+//!
+//! A replica has some beginning of its node's writes, as late as it likes. Only
+//! an answer to WAIT tells how much: then it has all that was written before
+//! the last command on the asking connection. So a node remembers how many of
+//! its last writes nobody knows the replica to have, and a connection, how many
+//! writes came since its last command.
+
+use super::Step;
+use crate::world::client::THREADS;
+use crate::world::layout::{Field, State};
+use crate::world::message::{Content, FOR_EVER, Message};
+use crate::world::moves::Move;
+use crate::world::system::Transition;
+use crate::world::tables::Tables;
+use crate::world::world::World;
+
+impl<'w, const W: usize> Step<'w, W> {
+    /// A WAIT reaches its node. If the replica is known to have all that it
+    /// asks for, the answer comes at once; otherwise the server holds it back.
+    pub(super) fn begin_wait(&mut self, client: usize, slot: usize, message: Message, ticks: u8) {
+        self.take(client, slot);
+        if !message.awaited {
+            return;
+        }
+        let answered = self.world.is_acknowledged(&self.state, client, &message);
+        if answered {
+            self.note_command(client, &message);
+        }
+        let content = if answered {
+            Content::Reply(self.world.tables.acknowledged[1])
+        } else {
+            message.content
+        };
+        self.post(
+            client,
+            Message {
+                content,
+                allowance: 0,
+                blocked: (!answered).then_some(ticks),
+                ..message
+            },
+        );
+    }
+
+    /// The replica has what a blocked WAIT asks for, and maybe no more.
+    fn acknowledge(&mut self, client: usize, message: Message) {
+        let node = usize::from(message.node);
+        let field = self.world.nodes[node].unacknowledged;
+        let since = self.world.since(client, node, message.thread);
+        let left = self.state.get(field).min(self.state.get(since));
+        self.state.set(field, left);
+        self.answer_waits(node);
+    }
+
+    /// Every WAIT whose answer is known now gets it.
+    pub(super) fn answer_waits(&mut self, node: usize) {
+        let world = self.world;
+        if !world.tables.waits() {
+            return;
+        }
+        for client in 0..world.clients.len() {
+            let state = self.state;
+            self.rewrite_messages(client, |message| {
+                let here = usize::from(message.node) == node && message.blocked.is_some();
+                if here && world.is_acknowledged(&state, client, message) {
+                    message.blocked = None;
+                    message.content = Content::Reply(world.tables.acknowledged[1]);
+                }
+                true
+            });
+        }
+    }
+
+    /// A command was executed: the connection's next WAIT asks for all that was
+    /// written up to here.
+    pub(super) fn note_command(&mut self, client: usize, message: &Message) {
+        let world = self.world;
+        if world.tables.waits() && message.awaited && !message.old {
+            let since = world.since(client, usize::from(message.node), message.thread);
+            self.state.set(since, 0);
+        }
+    }
+
+    /// Threads that gave a command up use new connections, on which they have
+    /// written nothing: a WAIT there asks for nothing.
+    pub(super) fn open_new_connections(&mut self, client: usize, before: u16, threads: u8) {
+        let world = self.world;
+        if !world.tables.waits() {
+            return;
+        }
+        let asks = world.tables.facts[usize::from(before)].asks;
+        for thread in (0..THREADS as u8).filter(|thread| threads & 1 << thread != 0) {
+            let node = usize::from(asks[usize::from(thread)]);
+            let since = world.since(client, node, thread);
+            self.state.set(since, world.config.lag());
+        }
+    }
+
+    /// One write more that the replica may lack.
+    pub(super) fn count_write(&mut self, node: usize) {
+        let world = self.world;
+        if !world.tables.waits() || !world.has_replica(&self.state, node) {
+            return;
+        }
+        let own = world.nodes[node].unacknowledged;
+        for field in world.all_since(node).chain([own]) {
+            let writes = (self.state.get(field) + 1).min(world.config.lag());
+            self.state.set(field, writes);
+        }
+    }
+
+    /// All connections to the node are new, and the replica, if there is one,
+    /// has to come back: a WAIT asks for what was there then.
+    pub(super) fn forget_positions(&mut self, node: usize) {
+        let world = self.world;
+        if world.tables.waits() {
+            for field in world.all_since(node) {
+                self.state.set(field, 0);
+            }
+        }
+    }
+}
+
+impl Tables {
+    /// One tick for a blocked WAIT: its server gives up in time.
+    pub(super) fn tick_wait(&self, message: &mut Message) {
+        match message.blocked {
+            Some(FOR_EVER) | None => {}
+            Some(0 | 1) => {
+                message.blocked = None;
+                message.content = Content::Reply(self.acknowledged[0]);
+            }
+            Some(ticks) => message.blocked = Some(ticks - 1),
+        }
+    }
+}
+
+impl<const W: usize> World<W> {
+    /// Writes of the node since the last command on a thread's connection.
+    pub(super) fn since(&self, client: usize, node: usize, thread: u8) -> Field {
+        let link = client * usize::from(self.config.nodes) + node;
+        self.since[link * THREADS + usize::from(thread)]
+    }
+
+    /// The positions of all connections to a node.
+    pub(super) fn all_since(&self, node: usize) -> impl Iterator<Item = Field> {
+        let nodes = usize::from(self.config.nodes);
+        let links = self.since.chunks(THREADS).skip(node).step_by(nodes.max(1));
+        links.flatten().copied()
+    }
+
+    /// The node's replica is known to have all that a WAIT asks for.
+    fn is_acknowledged(&self, state: &State<W>, client: usize, message: &Message) -> bool {
+        let node = usize::from(message.node);
+        let since = self.since(client, node, message.thread);
+        !message.old
+            && self.has_replica(state, node)
+            && state.get(self.nodes[node].unacknowledged) <= state.get(since)
+    }
+
+    /// What can happen to a WAIT that its server holds back, besides time.
+    pub(super) fn wait_moves(
+        &self,
+        state: &State<W>,
+        index: usize,
+        slot: usize,
+        message: Message,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        if message.old || !self.has_replica(state, usize::from(message.node)) {
+            return;
+        }
+        let mut step = Step::from(self, state);
+        step.acknowledge(index, message);
+        let (client, slot) = (index as u8, slot as u8);
+        step.finish(Move::Acknowledge { client, slot }, visit);
+    }
+}
