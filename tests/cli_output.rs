@@ -49,6 +49,19 @@ fn json_is_one_object_of_the_documented_shape_and_nothing_else() {
     assert_eq!(place.files("traces").len(), 0);
 }
 
+#[test]
+fn a_wait_on_which_servers_disagree_is_unknown() {
+    let path = planted("wait-after-refusal");
+    let said = lockproof(&format!("check {path} --assume failover --format json"));
+    assert_eq!(said.code, Some(UNKNOWN), "{said:#?}");
+    let report: CheckReport = serde_json::from_str(&said.out).unwrap();
+    for result in &report.results {
+        assert_eq!(result.verdict, Verdict::Unknown, "{}", result.property);
+        let reason = result.reason.as_deref().unwrap_or_default();
+        assert!(reason.contains("Redis 7.0 and 8.2 disagree"), "{reason}");
+    }
+}
+
 fn all_unknown(arguments: &str) -> CheckReport {
     let said = lockproof(&format!(
         "check token --assume none {arguments} --format json"

@@ -107,15 +107,21 @@ async fn a_wait_asks_for_all_up_to_the_last_command_of_its_own_connection() {
         let mut writer = Connection::to(&fleet.servers[0]);
         assert_eq!(writer.ask("SET a 1"), "+OK");
         assert_eq!(early.ask("GET a"), "$1");
-        assert_eq!(writer.wait(), answered(), "{name}");
+        // A replica that has just come says what it has within a second.
+        assert_eq!(writer.ask("WAIT 1 5000"), ":1", "{name}");
         fleet.servers[1].pause().unwrap();
         assert_eq!(writer.ask("SET a 2"), "+OK");
         // It was there before, and has seen nothing of that write.
         assert_eq!(early.wait(), answered(), "{name}: an earlier position");
         assert_eq!(writer.wait(), given_up(), "{name}: its own write");
-        // A read sees it, and so asks for it.
+        // A read sees it, and so asks for it; but not where only writes count.
         assert_eq!(early.ask("GET a"), "$1");
-        assert_eq!(early.wait(), given_up(), "{name}: after a read");
+        let after_read = if name.starts_with("redis 7.0") {
+            given_up()
+        } else {
+            answered()
+        };
+        assert_eq!(early.wait(), after_read, "{name}: after a read");
         // The write stayed, and a connection that has done nothing asks for nothing.
         assert_eq!(writer.ask("GET a"), "$1");
         let mut fresh = Connection::to(&fleet.servers[0]);

@@ -22,7 +22,7 @@ pub(super) const BASELINE: &str = "reports/baseline.toml";
 
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Without a file it runs the built-in matrix: six locks under single faults.\n\nExamples:\n  lockproof run\n  lockproof run --baseline\n  lockproof run my-matrix.toml --out my-report"
+    after_help = "Without a file it runs the built-in matrix: seven locks under single faults.\n\nExamples:\n  lockproof run\n  lockproof run --baseline\n  lockproof run my-matrix.toml --out my-report"
 )]
 pub struct Args {
     /// What to cover

@@ -132,6 +132,9 @@ pub struct World<const W: usize> {
     /// since the last command on that thread's connection, as far as a replica can
     /// lag. That is what WAIT waits for. Only if the lock sends WAIT.
     pub(super) since: Vec<Field>,
+    /// By the same index: 1 if the last command wrote nothing, and others had written
+    /// since the one before.
+    pub(super) unsure: Vec<Field>,
     /// Budget left, by fault.
     pub(super) budget: [Field; FAULTS.len()],
     /// How many faults of the order have struck.
@@ -169,6 +172,7 @@ pub struct Plan {
     cut: Vec<Field>,
     moved: Vec<Field>,
     since: Vec<Field>,
+    unsure: Vec<Field>,
     budget: [Field; FAULTS.len()],
     struck: Field,
     messages: MessageLayout,
@@ -203,6 +207,7 @@ impl Plan {
             .collect();
         let positions = if tables.waits() { links * THREADS } else { 0 };
         let since = (0..positions).map(|_| packer.field(config.lag())).collect();
+        let unsure = (0..positions).map(|_| packer.field(1)).collect();
         let mut budget = [Field::NOTHING; FAULTS.len()];
         for switch in &config.switches {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
@@ -217,6 +222,7 @@ impl Plan {
             cut,
             moved,
             since,
+            unsure,
             budget,
             struck,
             messages,
@@ -254,6 +260,7 @@ impl Plan {
             cut: self.cut,
             moved: self.moved,
             since: self.since,
+            unsure: self.unsure,
             budget: self.budget,
             struck: self.struck,
             place,

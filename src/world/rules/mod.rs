@@ -31,6 +31,9 @@ pub const OVERFLOW_GENERATIONS: u8 = 4;
 /// A table has no entry for what happened (an error of lockproof's own).
 pub const OVERFLOW_TABLE: u8 = 8;
 
+/// A WAIT whose answer depends on the server's version.
+pub const OVERFLOW_WAIT: u8 = 16;
+
 /// The overflow bits in words.
 pub fn overflow_reason(overflow: u8) -> String {
     let reasons = [
@@ -49,6 +52,10 @@ pub fn overflow_reason(overflow: u8) -> String {
         (
             OVERFLOW_TABLE,
             "a table entry is missing, which is an error in lockproof itself",
+        ),
+        (
+            OVERFLOW_WAIT,
+            "a WAIT follows a command that wrote nothing: Redis 7.0 and 8.2 disagree on what it asks for",
         ),
     ];
     let texts: Vec<&str> = reasons

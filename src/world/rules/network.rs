@@ -116,7 +116,8 @@ impl<'w, const W: usize> Step<'w, W> {
             self.write_to(usize::from(message.node), usize::from(execution.after));
         }
         self.take(client, slot);
-        self.note_command(client, &message);
+        let wrote = execution.after != keyspace;
+        self.note_command(client, &message, wrote);
         if message.awaited {
             let content = Content::Reply(execution.reply);
             self.post(

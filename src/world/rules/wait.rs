@@ -6,7 +6,7 @@
 //! its last writes nobody knows the replica to have, and a connection, how many
 //! writes came since its last command.
 
-use super::Step;
+use super::{OVERFLOW_WAIT, Step};
 use crate::world::client::THREADS;
 use crate::world::layout::{Field, State};
 use crate::world::message::{Content, FOR_EVER, Message};
@@ -25,7 +25,9 @@ impl<'w, const W: usize> Step<'w, W> {
         }
         let answered = self.world.is_acknowledged(&self.state, client, &message);
         if answered {
-            self.note_command(client, &message);
+            self.note_command(client, &message, false);
+        } else if self.is_unsure(client, &message) {
+            self.overflow |= OVERFLOW_WAIT;
         }
         let content = if answered {
             Content::Reply(self.world.tables.acknowledged[1])
@@ -73,13 +75,22 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 
     /// A command was executed: the connection's next WAIT asks for all that was
-    /// written up to here.
-    pub(super) fn note_command(&mut self, client: usize, message: &Message) {
+    /// written up to here. If the command wrote nothing, servers disagree on that.
+    pub(super) fn note_command(&mut self, client: usize, message: &Message, wrote: bool) {
         let world = self.world;
         if world.tables.waits() && message.awaited && !message.old {
-            let since = world.since(client, usize::from(message.node), message.thread);
+            let link = world.link(client, usize::from(message.node), message.thread);
+            let (since, unsure) = (world.since[link], world.unsure[link]);
+            let missed = self.state.get(since) > 0 || self.state.get(unsure) > 0;
+            self.state.set(unsure, usize::from(missed && !wrote));
             self.state.set(since, 0);
         }
+    }
+
+    fn is_unsure(&self, client: usize, message: &Message) -> bool {
+        let node = usize::from(message.node);
+        let link = self.world.link(client, node, message.thread);
+        !message.old && self.state.get(self.world.unsure[link]) > 0
     }
 
     /// Threads that gave a command up use new connections, on which they have
@@ -92,8 +103,9 @@ impl<'w, const W: usize> Step<'w, W> {
         let asks = world.tables.facts[usize::from(before)].asks;
         for thread in (0..THREADS as u8).filter(|thread| threads & 1 << thread != 0) {
             let node = usize::from(asks[usize::from(thread)]);
-            let since = world.since(client, node, thread);
-            self.state.set(since, world.config.lag());
+            let link = world.link(client, node, thread);
+            self.state.set(world.since[link], world.config.lag());
+            self.state.set(world.unsure[link], 0);
         }
     }
 
@@ -115,7 +127,7 @@ impl<'w, const W: usize> Step<'w, W> {
     pub(super) fn forget_positions(&mut self, node: usize) {
         let world = self.world;
         if world.tables.waits() {
-            for field in world.all_since(node) {
+            for field in world.all_since(node).chain(world.all_unsure(node)) {
                 self.state.set(field, 0);
             }
         }
@@ -137,16 +149,33 @@ impl Tables {
 }
 
 impl<const W: usize> World<W> {
+    /// The place of a thread's connection in lists of them.
+    fn link(&self, client: usize, node: usize, thread: u8) -> usize {
+        let link = client * usize::from(self.config.nodes) + node;
+        link * THREADS + usize::from(thread)
+    }
+
     /// Writes of the node since the last command on a thread's connection.
     pub(super) fn since(&self, client: usize, node: usize, thread: u8) -> Field {
-        let link = client * usize::from(self.config.nodes) + node;
-        self.since[link * THREADS + usize::from(thread)]
+        self.since[self.link(client, node, thread)]
     }
 
     /// The positions of all connections to a node.
     pub(super) fn all_since(&self, node: usize) -> impl Iterator<Item = Field> {
+        self.of_node(&self.since, node)
+    }
+
+    fn all_unsure(&self, node: usize) -> impl Iterator<Item = Field> {
+        self.of_node(&self.unsure, node)
+    }
+
+    fn of_node<'f>(
+        &self,
+        fields: &'f [Field],
+        node: usize,
+    ) -> impl Iterator<Item = Field> + use<'f, W> {
         let nodes = usize::from(self.config.nodes);
-        let links = self.since.chunks(THREADS).skip(node).step_by(nodes.max(1));
+        let links = fields.chunks(THREADS).skip(node).step_by(nodes.max(1));
         links.flatten().copied()
     }
 
