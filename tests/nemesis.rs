@@ -57,7 +57,10 @@ async fn with(
 ) {
     let mut fault = spec.build();
     let mut field = Field { topology, clients };
-    let told = fault.start(&mut field).await.unwrap();
+    let told = match fault.start(&mut field).await {
+        Ok(told) => told,
+        Err(error) => panic!("{error}; the servers' logs:\n{}", field.topology.logs()),
+    };
     println!("{}: {told}", fault.name());
     during(field.topology).await;
     fault.heal(&mut field).await.unwrap();

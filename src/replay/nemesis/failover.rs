@@ -40,6 +40,14 @@ pub enum How {
 
 /// How long anybody may take to promote a replica.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a failover by command may take before it is asked for again.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(7);
+
+/// For so long a cluster node remembers an election that it won, and may take it for
+/// a new one: twice the time-out of an election, which is at least two seconds (seen
+/// on Redis 7.0 and 8.2: "Failover election won" without an election, with the old
+/// epoch, which nobody accepts; the slots then stay without an owner).
+const ELECTION_MEMORY: Duration = Duration::from_secs(4);
 
 /// A change of the primary.
 #[derive(Clone, Debug)]
@@ -68,6 +76,9 @@ impl Failover {
 
     async fn strike(&mut self, field: &mut Field<'_>) -> Result<Value, NemesisError> {
         self.check(field.topology.kind())?;
+        if let TopologyKind::Cluster { .. } = field.topology.kind() {
+            await_elections(field.topology).await;
+        }
         let old = field.topology.primary().await?;
         let heir = field.topology.best_replica_of(old).await?;
         self.old = Some(old);
@@ -83,10 +94,11 @@ impl Failover {
         }
         self.fell(old, field).await?;
         self.promote(old, heir, field.topology).await?;
-        let new = await_other(old, field.topology).await?;
+        let new = self.await_promoted(old, heir, field.topology).await?;
         if self.how == How::Writable && field.topology.kind().sentinels() > 0 {
             field.topology.server(Party::Node(old))?.resume()?;
         }
+        field.topology.note_failover();
         field.topology.follow_primary().await?;
         let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(json!({
@@ -188,6 +200,28 @@ impl Failover {
         Ok(())
     }
 
+    /// Waits for the new primary. A failover by command that did not succeed within
+    /// five seconds is given up by the servers (Redis manual, CLUSTER FAILOVER), so
+    /// it is asked for again.
+    async fn await_promoted(
+        &self,
+        old: u16,
+        heir: u16,
+        topology: &mut Topology,
+    ) -> Result<u16, NemesisError> {
+        if matches!(self.how, How::Command | How::Force) {
+            for _ in 0..2 {
+                match await_other(old, topology, COMMAND_PATIENCE).await {
+                    Err(NemesisError::NoFailover { .. }) => {}
+                    done => return done,
+                }
+                // Refused means that the first attempt is still going on.
+                let _ = self.promote(old, heir, topology).await;
+            }
+        }
+        await_other(old, topology, PATIENCE).await
+    }
+
     async fn mend(&mut self, field: &mut Field<'_>) -> Result<Value, NemesisError> {
         for client in self.stayed.drain(..) {
             field.topology.pin_client(client, false);
@@ -220,6 +254,14 @@ impl Failover {
     }
 }
 
+/// Waits until the last failover is long enough ago for another.
+async fn await_elections(topology: &Topology) {
+    let since = topology.last_failover().map(|last| last.elapsed());
+    if let Some(left) = since.and_then(|since| ELECTION_MEMORY.checked_sub(since)) {
+        sleep(left).await;
+    }
+}
+
 /// All nodes but this one.
 fn others(topology: &Topology, node: u16) -> Vec<Target> {
     let others = topology.nodes().filter(|party| *party != Party::Node(node));
@@ -227,8 +269,12 @@ fn others(topology: &Topology, node: u16) -> Vec<Target> {
 }
 
 /// Waits until another is primary and knows it.
-async fn await_other(old: u16, topology: &Topology) -> Result<u16, NemesisError> {
-    let deadline = Instant::now() + PATIENCE;
+async fn await_other(
+    old: u16,
+    topology: &Topology,
+    patience: Duration,
+) -> Result<u16, NemesisError> {
+    let deadline = Instant::now() + patience;
     loop {
         let last = match topology.primary().await {
             Ok(primary) if primary != old => {
@@ -245,7 +291,7 @@ async fn await_other(old: u16, topology: &Topology) -> Result<u16, NemesisError>
         if Instant::now() >= deadline {
             return Err(NemesisError::NoFailover {
                 old,
-                seconds: PATIENCE.as_secs(),
+                seconds: patience.as_secs(),
                 last,
             });
         }

@@ -55,6 +55,7 @@ impl Topology {
             pointed: Vec::new(),
             pinned: BTreeSet::new(),
             promoted: 0,
+            failed_over: None,
             options: options.clone(),
             maker: WireMaker::new(options).await?,
         };

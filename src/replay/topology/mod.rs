@@ -39,7 +39,7 @@ mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use attachment::{ATTACH_SCHEMA, AttachedNode, AttachedToxiproxy, Attachment, AttachmentError};
 pub use error::TopologyError;
@@ -142,6 +142,8 @@ pub struct Topology {
     pinned: BTreeSet<u16>,
     /// Whom the harness made primary last.
     promoted: u16,
+    /// When the primary changed last by a fault.
+    failed_over: Option<Instant>,
     options: TopologyOptions,
     maker: WireMaker,
 }
@@ -353,6 +355,16 @@ impl Topology {
             TopologyKind::Sentinel { .. } => self.sentinels_primary().await,
             TopologyKind::Cluster { .. } => self.slot_owner().await,
         }
+    }
+
+    /// The primary has just changed by a fault.
+    pub(super) fn note_failover(&mut self) {
+        self.failed_over = Some(Instant::now());
+    }
+
+    /// When the primary changed last by a fault; `None` if it never did.
+    pub(super) fn last_failover(&self) -> Option<Instant> {
+        self.failed_over
     }
 
     /// What each node says that it is. One that does not answer soon is missing.
