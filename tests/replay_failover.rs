@@ -4,33 +4,12 @@ mod gate_support;
 mod world_support;
 
 use gate_support::{Script, assert_reproduced, options as gate};
-use lockproof::check::{CheckResult, Checker, Sizes};
+use lockproof::check::Checker;
 use lockproof::replay::gate::{GatePool, ReplayReport};
 use lockproof::trace::{Event, Fault, Trace, validate};
-use world_support::{NoClock, builtin, options, set, sizes};
+use world_support::{builtin, options, results, set, small, violation};
 
 const RUNS: usize = 20;
-
-fn small(lock: &str) -> Sizes {
-    let mut sizes = sizes(&builtin(lock), 2);
-    sizes.nodes = if lock == "redlock" { 3 } else { 1 };
-    sizes
-}
-
-fn results(lock: &str, words: &str) -> Vec<CheckResult> {
-    let (file, sizes) = (builtin(lock), small(lock));
-    let mut checker = Checker::new(&file, options(&sizes, 2)).unwrap();
-    checker.check_set(&set(words, 3), &NoClock).unwrap()
-}
-
-/// The shortest violation of a property.
-fn violation(lock: &str, words: &str, property: &str) -> Trace {
-    let mut results = results(lock, words).into_iter();
-    let result = results.find(|result| result.property == property);
-    result
-        .and_then(|result| result.trace)
-        .unwrap_or_else(|| panic!("{lock} keeps {property} under {words}"))
-}
 
 /// The same steps, but no replica lags, so nothing is lost.
 fn control(trace: &Trace) -> Trace {

@@ -7,33 +7,13 @@ mod world_support;
 use std::time::Duration;
 
 use gate_support::{Script, assert_reproduced, divergence, options as gate};
-use lockproof::check::{CheckError, CheckResult, Checker, Sizes, Verdict};
+use lockproof::check::{CheckError, Checker, Verdict};
 use lockproof::redis::Reply;
 use lockproof::replay::gate::{GateOptions, GatePool, ReplayReport};
 use lockproof::trace::{Event, Fault, Trace, validate};
-use world_support::{NoClock, builtin, options, set, sizes, violated};
+use world_support::{builtin, options, results, set, small, violated, violation};
 
 const RUNS: usize = 20;
-
-fn small(lock: &str) -> Sizes {
-    let mut sizes = sizes(&builtin(lock), 2);
-    sizes.nodes = if lock == "redlock" { 3 } else { 1 };
-    sizes
-}
-
-fn results(lock: &str, words: &str) -> Vec<CheckResult> {
-    let (file, sizes) = (builtin(lock), small(lock));
-    let mut checker = Checker::new(&file, options(&sizes, 2)).unwrap();
-    checker.check_set(&set(words, 3), &NoClock).unwrap()
-}
-
-fn violation(lock: &str, words: &str, property: &str) -> Trace {
-    let mut results = results(lock, words).into_iter();
-    let result = results.find(|result| result.property == property);
-    result
-        .and_then(|result| result.trace)
-        .unwrap_or_else(|| panic!("{lock} keeps {property} under {words}"))
-}
 
 fn is_seen(report: &ReplayReport) -> bool {
     let confirmation = report.confirmation.as_ref();

@@ -12,6 +12,7 @@ use lockproof::check::{
     CheckError, CheckOptions, CheckResult, Checker, ExploreOptions, Observer, Sizes, Verdict,
 };
 use lockproof::lock::LockFile;
+use lockproof::trace::Trace;
 use lockproof::world::catalogue::{Fault, PROPERTIES, Switch};
 use lockproof::world::guard::Effort;
 
@@ -121,4 +122,27 @@ pub fn violated(results: &[CheckResult]) -> String {
         .map(|result| result.property.as_str())
         .collect();
     ids.join(" ")
+}
+
+/// Two clients and the lock's fewest nodes: what replays of failovers need.
+pub fn small(lock: &str) -> Sizes {
+    let mut sizes = sizes(&builtin(lock), 2);
+    sizes.nodes = if lock == "redlock" { 3 } else { 1 };
+    sizes
+}
+
+/// What the model says of a built-in lock in that size.
+pub fn results(lock: &str, words: &str) -> Vec<CheckResult> {
+    let (file, sizes) = (builtin(lock), small(lock));
+    let mut checker = Checker::new(&file, options(&sizes, 2)).unwrap();
+    checker.check_set(&set(words, 3), &NoClock).unwrap()
+}
+
+/// The shortest violation of a property.
+pub fn violation(lock: &str, words: &str, property: &str) -> Trace {
+    let mut results = results(lock, words).into_iter();
+    let result = results.find(|result| result.property == property);
+    result
+        .and_then(|result| result.trace)
+        .unwrap_or_else(|| panic!("{lock} keeps {property} under {words}"))
 }
