@@ -72,6 +72,18 @@ fn a_short_run_on_three_servers_works_and_a_misspelt_scenario_is_told() {
 }
 
 #[test]
+fn a_lock_for_one_server_on_three_is_the_users_mistake() {
+    let place = Place::new();
+    place
+        .run("torture slow-network --lock token --out runs")
+        .failed(
+            USAGE,
+            &["token works with 1 to 1 servers", "slow-network gives it 3"],
+        );
+    assert!(!place.path("runs").exists(), "nothing was begun");
+}
+
+#[test]
 fn pauses_of_several_lengths_are_compared() {
     let place = Place::new();
     let said = place.run(

@@ -101,6 +101,7 @@ impl Session<'_> {
 
     /// Plays all runs of a lock.
     pub fn play(&self, lock: &LockFile) -> Result<Outcomes, Failure> {
+        serves(self.scenario, lock)?;
         let folder = self.out.join(&lock.name);
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("failed to create {}", folder.display()))
@@ -240,6 +241,22 @@ impl Session<'_> {
         )
         .map_err(Failure::internal)
     }
+}
+
+/// Whether the scenario has as many servers as the lock works with. Where the
+/// primary may change, a client sees one address.
+fn serves(scenario: &Scenario, lock: &LockFile) -> Result<(), Failure> {
+    let kind = free::topology_kind(scenario, lock);
+    let seen = if kind.replicates() { 1 } else { kind.nodes() };
+    let (min, max) = (lock.nodes.min, lock.nodes.max);
+    if (u16::from(min)..=u16::from(max)).contains(&seen) {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow!(
+        "{} works with {min} to {max} servers, and {} gives it {seen}; choose another lock or scenario",
+        lock.name,
+        scenario.name
+    )))
 }
 
 /// The page of a judged history.

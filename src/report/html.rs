@@ -16,15 +16,14 @@
 //! make the page larger than [`MAX_BYTES`] is left out and says so.
 
 use base64::Engine;
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::junit::replay_text;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Agreement, Cell, Counterexample, Replay, Report, verdict_mark, verdict_word};
+use super::page::templates;
 use super::scenario_view::{ScenarioView, scenarios};
 use super::terminal::evidence;
 use super::{ReportError, diagram};
@@ -49,17 +48,7 @@ pub fn html(report: &Report) -> Result<String, ReportError> {
 }
 
 fn render(report: &Report) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::new();
-    // A misspelt name must fail here and not leave a hole in a page.
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()?;
-    environment.set_syntax(syntax);
-    // The name's ending switches escaping on.
-    environment.add_template("report.html", TEMPLATE)?;
-    environment.add_template("scenarios.html", SCENARIOS)?;
+    let environment = templates(&[("report.html", TEMPLATE), ("scenarios.html", SCENARIOS)])?;
     let page = Page::new(report);
     environment
         .get_template("report.html")?

@@ -15,6 +15,7 @@ mod markdown;
 mod matrix;
 mod merge;
 pub mod model;
+mod page;
 pub mod run;
 pub mod scenario;
 mod scenario_view;

@@ -11,7 +11,7 @@
 //!
 //! [`FaultSpec::impossible_when_attached`]: super::super::nemesis::FaultSpec::impossible_when_attached
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use tokio::time::Instant;
@@ -47,18 +47,10 @@ impl Topology {
             address: *address,
             upstream: *address,
         });
-        let mut topology = Topology {
-            nodes: seats.map(Member::from).collect(),
-            sentinels: sentinels.map(Member::from).collect(),
-            virtuals: Vec::new(),
-            links: BTreeMap::new(),
-            pointed: Vec::new(),
-            pinned: BTreeSet::new(),
-            promoted: 0,
-            failed_over: None,
-            options: options.clone(),
-            maker: WireMaker::new(options).await?,
-        };
+        let nodes = seats.map(Member::from).collect();
+        let sentinels = sentinels.map(Member::from).collect();
+        let maker = WireMaker::new(options).await?;
+        let mut topology = Topology::of(options, maker, nodes, sentinels);
         let joined = topology.join(attachment.take_over, deadline).await;
         if joined.is_err() {
             // That it failed is what matters; what can be undone is undone.

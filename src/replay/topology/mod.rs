@@ -149,6 +149,27 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// Servers without any link yet.
+    fn of(
+        options: &TopologyOptions,
+        maker: WireMaker,
+        nodes: Vec<Member>,
+        sentinels: Vec<Member>,
+    ) -> Topology {
+        Topology {
+            nodes,
+            sentinels,
+            virtuals: Vec::new(),
+            links: BTreeMap::new(),
+            pointed: Vec::new(),
+            pinned: BTreeSet::new(),
+            promoted: 0,
+            failed_over: None,
+            options: options.clone(),
+            maker,
+        }
+    }
+
     /// What it was started with.
     pub fn options(&self) -> &TopologyOptions {
         &self.options

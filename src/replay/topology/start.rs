@@ -6,7 +6,6 @@
 //! Sentinels, to whom a node that is not a replica yet would be a riddle. What can
 //! go at once goes at once. A door keeps comers waiting until it knows their link.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use tokio::task::JoinSet;
@@ -53,18 +52,8 @@ impl Topology {
             .map(|(number, doors)| node_options(options, number, doors))
             .collect();
         let (maker, nodes) = tokio::join!(WireMaker::new(options), start_all(node_plans));
-        let mut topology = Topology {
-            nodes: members(nodes?, node_doors),
-            sentinels: Vec::new(),
-            virtuals: Vec::new(),
-            links: BTreeMap::new(),
-            pointed: Vec::new(),
-            pinned: BTreeSet::new(),
-            promoted: 0,
-            failed_over: None,
-            options: options.clone(),
-            maker: maker?,
-        };
+        let nodes = members(nodes?, node_doors);
+        let mut topology = Topology::of(options, maker?, nodes, Vec::new());
         topology.make_links(topology.links_to_nodes()).await?;
         topology.make_virtual_addresses()?;
         topology.introduce(deadline).await?;

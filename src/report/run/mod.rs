@@ -13,13 +13,12 @@
 mod drawing;
 
 use base64::Engine;
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::ReportError;
+use super::page::templates;
 use crate::history::timeline::{Detail, LatencyOf, Timeline};
 use crate::history::{Finding, FindingVerdict, Judgement};
 use crate::trace::words::{printable, shorten, thousands};
@@ -66,15 +65,7 @@ pub fn run_page(run: &RunPage<'_>) -> Result<String, ReportError> {
 }
 
 fn render(run: &RunPage<'_>) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()?;
-    environment.set_syntax(syntax);
-    // The name's ending switches escaping on.
-    environment.add_template("run.html", TEMPLATE)?;
+    let environment = templates(&[("run.html", TEMPLATE)])?;
     environment
         .get_template("run.html")?
         .render(Serde(&Page::new(run)))
