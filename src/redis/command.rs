@@ -2,7 +2,7 @@
 //!
 //! One row a command, so that the list in the docs, the check of arities and
 //! the dispatch cannot disagree. The order of the checks is Redis's own: known,
-//! arity, allowed in a script, allowed to a subscriber.
+//! arity, allowed in a script, enough replicas to write, allowed to a subscriber.
 
 use super::engine::ScriptEngine;
 use super::refusal::Refusal;
@@ -236,6 +236,7 @@ fn admit(server: &Server, connection: u32, argv: &[Bytes]) -> Result<&'static Co
     if !command.takes(argv.len(), server.dialect()) {
         return Err(Refusal::Arity(command.name.to_owned()));
     }
+    may_write(server, command)?;
     let subscriber = server.subscriptions().any(|(_, who)| who == connection);
     if subscriber && command.flags & PUBSUB == 0 {
         return Err(Refusal::other(format!(
@@ -268,12 +269,22 @@ fn admit_from_script(server: &Server, argv: &[Bytes]) -> Result<(&'static str, P
         }));
     }
     match command.run {
-        Handler::Plain(run) if command.allowed_in_script(dialect) => Ok((command.name, run)),
+        Handler::Plain(run) if command.allowed_in_script(dialect) => {
+            may_write(server, command)?;
+            Ok((command.name, run))
+        }
         _ => Err(Refusal::other(if valkey {
             "ERR This Valkey command is not allowed from script"
         } else {
             "ERR This Redis command is not allowed from script"
         })),
+    }
+}
+
+fn may_write(server: &Server, command: &Command) -> Result<(), Refusal> {
+    match command.writes() && server.lacks_replicas() {
+        true => Err(Refusal::NoReplicas),
+        false => Ok(()),
     }
 }
 

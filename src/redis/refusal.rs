@@ -31,6 +31,8 @@ pub(super) enum Refusal {
     ExpireTime(&'static str),
     #[error("ERR wrong number of arguments for '{0}' command")]
     Arity(String),
+    #[error("NOREPLICAS Not enough good replicas to write.")]
+    NoReplicas,
     /// Anything said in one place only, or differently by different servers.
     #[error("{0}")]
     Other(String),

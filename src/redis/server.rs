@@ -54,6 +54,7 @@ struct Entry {
 pub struct Server {
     dialect: Dialect,
     now_ms: i64,
+    lacks_replicas: bool,
     keys: BTreeMap<Bytes, Entry>,
     scripts: BTreeMap<Sha, Arc<[u8]>>,
     subscriptions: BTreeMap<Bytes, BTreeSet<u32>>,
@@ -79,6 +80,18 @@ impl Server {
     /// Whose behaviour this server follows.
     pub fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// Whether fewer replicas are in touch than `min-replicas-to-write` asks for:
+    /// then commands that write are refused, also those that would change nothing,
+    /// and scripts at their first one (Redis manual, Replication; redis.conf).
+    pub fn set_lacks_replicas(&mut self, lacks: bool) {
+        self.lacks_replicas = lacks;
+    }
+
+    /// See [`Server::set_lacks_replicas`].
+    pub(super) fn lacks_replicas(&self) -> bool {
+        self.lacks_replicas
     }
 
     /// Executes one command and gives its reply; whatever is wrong with the

@@ -34,10 +34,12 @@ pub enum Bug {
     EvalForgetsScript,
     /// A clock that goes back brings keys back.
     ClockBackRevives,
+    /// A command that would change nothing is not refused for want of replicas.
+    EmptyWritesNeedNoReplica,
 }
 
 impl Bug {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::ExpiresOneMsEarly,
         Self::SetKeepsTtl,
         Self::NxIsIgnored,
@@ -50,6 +52,7 @@ impl Bug {
         Self::PublishIsLost,
         Self::EvalForgetsScript,
         Self::ClockBackRevives,
+        Self::EmptyWritesNeedNoReplica,
     ];
 }
 
@@ -135,6 +138,10 @@ impl Model {
         }
     }
 
+    pub fn ask_for_replica(&mut self, asks: bool) {
+        self.server.set_lacks_replicas(asks);
+    }
+
     pub fn execute(&mut self, connection: u32, argv: &[Bytes]) -> Reply {
         let Some(bug) = self.bug else {
             return self.server.execute(&mut self.engine, connection, argv);
@@ -162,6 +169,15 @@ impl Model {
             }
             (Bug::DelCountsItsArguments, b"del", Reply::Int(_)) => {
                 Reply::Int(argv.len() as i64 - 1)
+            }
+            (Bug::EmptyWritesNeedNoReplica, b"del", Reply::Error(line))
+                if line.starts_with("NOREPLICAS") =>
+            {
+                let keys: Vec<_> = self.server.entries().map(|(key, ..)| key).collect();
+                match argv[1..].iter().any(|key| keys.contains(&key)) {
+                    true => reply,
+                    false => Reply::Int(0),
+                }
             }
             (Bug::ScriptsAreAtomic, b"eval", Reply::Error(_)) => {
                 self.server = before;

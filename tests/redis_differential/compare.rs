@@ -143,6 +143,7 @@ fn run(
             Step::Command(argv) => run.push(argv.clone())?,
             Step::Clock(offset_ms) => run.move_clock(*offset_ms)?,
             Step::Subscriber(argv) => run.subscriber(argv)?,
+            Step::AsksForReplica(asks) => run.ask_for_replica(*asks)?,
         }
     }
     run.flush()?;
@@ -187,6 +188,13 @@ impl Run<'_> {
         self.real.set_clock(EPOCH_MS + offset_ms);
         self.look_at_all()?;
         self.flush()
+    }
+
+    fn ask_for_replica(&mut self, asks: bool) -> Result<(), Difference> {
+        self.flush()?;
+        self.model.ask_for_replica(asks);
+        self.real.ask_for_replica(asks);
+        Ok(())
     }
 
     fn look_at_all(&mut self) -> Result<(), Difference> {

@@ -146,10 +146,14 @@ pub fn sequences() -> Vec<Vec<Step>> {
         .collect()
 }
 
-/// One line: `@ms` sets the clock, `>` is the subscriber's, else a command.
+/// One line: `@ms` sets the clock, `!1` or `!0` asks for a replica, `>` is the
+/// subscriber's, else a command.
 fn step(line: &str) -> Step {
     if let Some(ms) = line.strip_prefix('@') {
         return Step::Clock(ms.parse().expect("@ is followed by ms"));
+    }
+    if let Some(asks) = line.strip_prefix('!') {
+        return Step::AsksForReplica(asks == "1");
     }
     match line.strip_prefix('>') {
         Some(rest) => Step::Subscriber(words(rest.trim())),

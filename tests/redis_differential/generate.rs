@@ -22,6 +22,9 @@ pub enum Step {
     Subscriber(Vec<Bytes>),
     /// The server's clock is set to the epoch and this many ms.
     Clock(i64),
+    /// From here on the server asks for a replica before it writes, which it has
+    /// not got, or does not ask.
+    AsksForReplica(bool),
 }
 
 impl Step {
@@ -42,6 +45,8 @@ impl fmt::Display for Step {
             Self::Command(argv) => f.write_str(&words(argv)),
             Self::Subscriber(argv) => write!(f, "(subscriber) {}", words(argv)),
             Self::Clock(ms) => write!(f, "(clock at +{ms} ms)"),
+            Self::AsksForReplica(true) => f.write_str("(min-replicas-to-write 1)"),
+            Self::AsksForReplica(false) => f.write_str("(min-replicas-to-write 0)"),
         }
     }
 }
@@ -50,7 +55,7 @@ impl fmt::Display for Step {
 pub fn commands_in(steps: &[Step]) -> usize {
     steps
         .iter()
-        .filter(|step| !matches!(step, Step::Clock(_)))
+        .filter(|step| matches!(step, Step::Command(_) | Step::Subscriber(_)))
         .count()
 }
 
@@ -421,13 +426,15 @@ fn step(kind: u8, numbers: &[u16], dialect: Dialect) -> Step {
     match kind {
         0..60 => Step::Command(bytes(draw.sender_command(dialect))),
         60..85 => Step::Command(bytes(scripts::eval(&mut draw))),
-        85..95 => {
+        85..94 => {
             // Small moves meet the ms at which keys end; some go back.
             let moves = [
                 1, 9, 10, 11, 5, 0, 2, 999, 1_000, 1_001, 1_500, 10_000, -1, -10,
             ];
             Step::Clock(draw.one(&moves))
         }
+        // Seldom asked for, and not for long: what is refused changes nothing.
+        94 => Step::AsksForReplica(draw.one(&[false, false, true])),
         _ => {
             let templates = [
                 "subscribe $channel",

@@ -107,10 +107,20 @@ impl RealServer {
                 .map(|word| word.as_bytes().to_vec())
                 .collect()
         };
+        self.ask_for_replica(false);
         let clear: [Vec<Bytes>; 2] = [words("FLUSHALL"), words("SCRIPT FLUSH")];
         self.pipeline(&clear);
         self.subscriber_ask(&words("UNSUBSCRIBE"));
         self.set_clock(EPOCH_MS);
+    }
+
+    /// Nobody follows this server.
+    pub fn ask_for_replica(&mut self, asks: bool) {
+        let words = ["CONFIG", "SET", "min-replicas-to-write"].into_iter();
+        let words = words.chain([if asks { "1" } else { "0" }]);
+        let argv: Vec<Bytes> = words.map(|word| word.as_bytes().to_vec()).collect();
+        let reply = self.pipeline(&[argv]).remove(0);
+        assert_eq!(reply, Reply::Status("OK".into()));
     }
 
     /// Moves the clock and waits until the server shows it (Valkey looks at it
