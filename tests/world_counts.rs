@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 65] = [
+const PINNED: [Pinned; 71] = [
     pinned("token", USUAL, "", (83, 195, 10), ""),
     pinned("token", USUAL, "client-crash", (197, 557, 10), ""),
     pinned("token", USUAL, "client-pause", (1452, 3856, 20), "mutual-exclusion-belief mutual-exclusion-effect"),
@@ -68,6 +68,11 @@ const PINNED: [Pinned; 65] = [
     pinned("token", (2, 2), "delay@2", (1129, 3374, 18), "no-orphan"),
     pinned("token", (2, 2), "client-crash client-pause@2", (1282, 4452, 18), "mutual-exclusion-belief mutual-exclusion-effect"),
     pinned("token", USUAL, "failover-cut-off", (1027, 2548, 16), "TWICE"),
+    pinned("token", USUAL, "min-replicas", (1495, 4769, 17), ""),
+    pinned("token", USUAL, "failover min-replicas", (9386, 34_468, 21), "TWICE"),
+    pinned("token", USUAL, "failover-split-brain min-replicas@1", (34_488, 141_688, 27), "TWICE lease"),
+    pinned("token-wait", USUAL, "min-replicas", (5377, 16_527, 29), ""),
+    pinned("token-wait", USUAL, "failover min-replicas", (16_726, 58_778, 31), ""),
     pinned("token-wait", USUAL, "", (99, 227, 14), ""),
     pinned("token-wait", USUAL, "failover", (2464, 6657, 21), ""),
     pinned("token-wait", USUAL, "failover@2", (6924, 19_599, 27), ""),
@@ -85,6 +90,7 @@ const PINNED: [Pinned; 65] = [
     pinned("setnx-expire", USUAL, "failover", (667, 1756, 17), "no-orphan deadlock-freedom"),
     pinned("setnx-expire", USUAL, "failover@2", (1339, 3790, 23), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
     pinned("setnx-expire", USUAL, "failover-split-brain", (14_125, 52_228, 36), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
+    pinned("setnx-expire", USUAL, "min-replicas", (1627, 5131, 20), "no-orphan deadlock-freedom"),
     pinned("setnx-expire", (3, 3), "", (513, 1654, 21), ""),
     pinned("setnx-expire", USUAL, "node-restart-everysec", (9008, 29_810, 34), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
     pinned("getset-timestamp", USUAL, "", (213, 473, 20), ""),

@@ -259,6 +259,7 @@ fn needs() -> Needs {
         failing: false,
         jump: 0,
         slots: 3,
+        refusing: false,
     }
 }
 

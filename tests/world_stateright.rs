@@ -85,6 +85,7 @@ fn stateright_agrees_on_the_token_lock_that_waits() {
         "failover-split-brain",
         "failover-cut-off client-pause",
         "node-restart-none failover",
+        "failover min-replicas",
     ];
     let violated = compare("token-wait", 2, &sets);
     assert!(violated > 3, "{violated}");
@@ -101,6 +102,7 @@ fn stateright_agrees_on_the_token_lock() {
         "failover",
         "failover@2*2 node-restart-none",
         "failover-split-brain",
+        "failover-split-brain min-replicas@1",
     ];
     assert_ne!(compare("token", 2, &sets), 0);
 }

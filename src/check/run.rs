@@ -200,14 +200,24 @@ impl<'f> Checker<'f> {
     }
 
     /// A combination that the world does not follow: a server that stands still
-    /// or whose clock jumps while it holds a WAIT back.
+    /// or whose clock jumps while it holds a WAIT back, one that restarts or stands
+    /// still while it asks for its replica.
     fn unfollowed(&self, set: &[Switch]) -> Option<String> {
-        let stray = |fault: &Fault| find(set, *fault).is_some();
-        let fault = [Fault::NodePause, Fault::ClockJump].into_iter().find(stray);
-        fault.filter(|_| self.waits(set)).map(|fault| {
-            let id = fault.info().id;
-            format!("WAIT under {id} is not in the model yet")
-        })
+        let first = |faults: &[Fault]| {
+            let on = |fault: &&Fault| find(set, **fault).is_some();
+            faults.iter().find(on).map(|fault| fault.info().id)
+        };
+        let told = |what, id| format!("{what} under {id} is not in the model yet");
+        let waiting = first(&[Fault::NodePause, Fault::ClockJump]).filter(|_| self.waits(set));
+        let asking = first(&[
+            Fault::RestartNone,
+            Fault::RestartEverysec,
+            Fault::RestartAlways,
+            Fault::NodePause,
+        ]);
+        let asking = asking.filter(|_| find(set, Fault::MinReplicas).is_some());
+        let waiting = waiting.map(|id| told("WAIT", id));
+        waiting.or_else(|| asking.map(|id| told(Fault::MinReplicas.info().id, id)))
     }
 
     /// Nothing was explored, so nothing is known.
@@ -353,6 +363,7 @@ impl<'f> Checker<'f> {
             failing: breaking.into_iter().any(on),
             jump: size(Fault::ClockJump),
             slots: self.world_config(set).slots() as u8,
+            refusing: on(Fault::MinReplicas),
         }
     }
 
@@ -380,6 +391,7 @@ impl<'f> Checker<'f> {
             epoch_ms: trace::EPOCH_MS,
             persistence: persistence.into(),
             replicas: u8::from(self.world_config(set).lag() > 0 || self.waits(set)),
+            min_replicas: u8::from(find(set, Fault::MinReplicas).is_some()),
         }
     }
 

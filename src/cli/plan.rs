@@ -80,7 +80,9 @@ impl LockArgs {
             params: self.params(&file)?,
         };
         let sets = if self.all {
-            vec![self.switches(FAULTS.iter().map(|info| info.fault))?]
+            // A setting of servers, which takes behaviours away as well.
+            let faults = FAULTS.iter().map(|info| info.fault);
+            vec![self.switches(faults.filter(|fault| *fault != Fault::MinReplicas))?]
         } else if self.assume.is_empty() {
             let mut sets = vec![Vec::new()];
             for info in &FAULTS {

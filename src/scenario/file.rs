@@ -59,6 +59,14 @@ pub struct Topology {
     /// Replicas of the primary (`replicated` only).
     #[schemars(range(min = 1, max = 4))]
     pub replicas: Option<u8>,
+    /// Servers refuse writes with fewer replicas in touch than this (`replicated`,
+    /// `sentinel` and `cluster`). The model's `min-replicas` stands for 1.
+    #[schemars(range(min = 1, max = 4))]
+    pub min_replicas_to_write: Option<u8>,
+    /// A replica is in touch if it reported so many seconds ago at most; 10 if left
+    /// out, as in Redis.
+    #[schemars(range(min = 1, max = 600))]
+    pub min_replicas_max_lag_s: Option<u16>,
     /// What a restart keeps.
     pub persistence: Persistence,
 }

@@ -21,6 +21,7 @@ const SCENARIOS: &[Builtin] = builtins!("scenarios", ".toml":
     "aof-always",
     "failover-replica",
     "split-brain",
+    "split-brain-min-replicas",
     "replication-lag-with-wait",
     "failover-and-back",
     "sentinel-failover",

@@ -93,7 +93,41 @@ fn topology(scenario: &Scenario) -> Checked {
         );
     }
     in_range("nodes", topology.nodes.map(u32::from), 1..=9)?;
-    in_range("replicas", topology.replicas.map(u32::from), 1..=4)
+    in_range("replicas", topology.replicas.map(u32::from), 1..=4)?;
+    min_replicas(scenario)
+}
+
+/// What servers ask of their replicas, and the model with them.
+fn min_replicas(scenario: &Scenario) -> Checked {
+    const KEY: &str = "min_replicas_to_write";
+    let topology = &scenario.topology;
+    let replicas = match topology.kind {
+        Kind::Single | Kind::Masters => 0,
+        Kind::Replicated => topology.replicas.unwrap_or(1),
+        Kind::Sentinel => 2,
+        Kind::Cluster => 1,
+    };
+    let asked = topology.min_replicas_to_write;
+    if asked.is_some_and(|asked| asked > replicas) {
+        let text = format!("a primary has {replicas} replicas here, fewer than it asks for");
+        return complain(KEY, text);
+    }
+    in_range(KEY, asked.map(u32::from), 1..=4)?;
+    let lag = topology.min_replicas_max_lag_s;
+    in_range("min_replicas_max_lag_s", lag.map(u32::from), 1..=600)?;
+    if lag.is_some() && asked.is_none() {
+        let text = format!("a lag has a meaning only with `{KEY}`");
+        return complain("min_replicas_max_lag_s", text);
+    }
+    let name = Fault::MinReplicas.info().id;
+    let modelled = scenario.model.assumptions.iter().any(|one| one == name);
+    if modelled != asked.is_some() {
+        let text = format!(
+            "`{KEY}` of the servers and `{name}` among the model's assumptions tell one story: say both or neither"
+        );
+        return complain(if modelled { name } else { KEY }, text);
+    }
+    Ok(())
 }
 
 fn workload(scenario: &Scenario) -> Checked {

@@ -268,6 +268,7 @@ fn topology_options(options: &FreeOptions) -> TopologyOptions {
     let persistence = Persistence::from_name(scenario.topology.persistence.name());
     TopologyOptions {
         persistence: persistence.unwrap_or(Persistence::None),
+        node_args: node_arguments(scenario),
         // One more for the probe after the run.
         clients: scenario.clients.count as u16 + 1,
         proxy: options.proxy.clone(),
@@ -280,6 +281,21 @@ fn topology_options(options: &FreeOptions) -> TopologyOptions {
             options.binary.clone(),
         )
     }
+}
+
+/// What the servers ask of their replicas.
+fn node_arguments(scenario: &Scenario) -> Vec<String> {
+    let topology = &scenario.topology;
+    let Some(replicas) = topology.min_replicas_to_write else {
+        return Vec::new();
+    };
+    let lag_s = topology.min_replicas_max_lag_s.unwrap_or(10);
+    vec![
+        "--min-replicas-to-write".into(),
+        replicas.to_string(),
+        "--min-replicas-max-lag".into(),
+        lag_s.to_string(),
+    ]
 }
 
 fn store_options(options: &FreeOptions) -> ServerOptions {

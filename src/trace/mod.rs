@@ -94,6 +94,9 @@ pub struct Setup {
     /// Replicas of each node, 0 or 1. A replica has its node's clock.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicas: u8,
+    /// The servers' `min-replicas-to-write`, 0 or 1.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub min_replicas: u8,
 }
 
 fn is_zero(count: &u8) -> bool {
@@ -313,6 +316,12 @@ pub enum Fault {
     /// The server that the node had before comes back as its replica, and has all
     /// that the node has.
     Rejoin { node: u8 },
+    /// The server hears no more of its replica, which may get its writes or not.
+    ReplicaSilent { node: u8 },
+    /// The server, or the old one, counts its replica as gone: it refuses writes.
+    ReplicaGone { node: u8, old: bool },
+    /// The replica that was silent is in touch again, and has everything.
+    ReplicaBack { node: u8 },
 }
 
 /// What a client believes.

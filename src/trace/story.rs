@@ -453,6 +453,9 @@ fn who_suffers(fault: &Fault) -> String {
         | Fault::SplitBrain { node, .. }
         | Fault::CutOff { node, .. }
         | Fault::Rejoin { node }
+        | Fault::ReplicaSilent { node }
+        | Fault::ReplicaGone { node, .. }
+        | Fault::ReplicaBack { node }
         | Fault::Demotion { node } => format!("    {}", words::node(node)),
     }
 }

@@ -74,6 +74,12 @@ fn setup(s: &Setup) -> Result<(), String> {
             s.replicas
         )
     })?;
+    ensure(s.min_replicas <= s.replicas, || {
+        format!(
+            "setup.min_replicas is {}, but setup.replicas is {}",
+            s.min_replicas, s.replicas
+        )
+    })?;
     persistence(&s.persistence)
 }
 
@@ -132,6 +138,11 @@ struct Run<'a> {
     failed_over: BTreeSet<u8>,
     /// Those of them whose old server still serves, and who uses the new one.
     split: BTreeMap<u8, BTreeSet<u8>>,
+    /// Servers (of a node, and whether it is the old one) that do not hear of their
+    /// replica.
+    silent: BTreeSet<(u8, bool)>,
+    /// Those of them that refuse writes.
+    gone: BTreeSet<(u8, bool)>,
 }
 
 impl<'a> Run<'a> {
@@ -147,6 +158,8 @@ impl<'a> Run<'a> {
             lagging: BTreeSet::new(),
             failed_over: BTreeSet::new(),
             split: BTreeMap::new(),
+            silent: BTreeSet::new(),
+            gone: BTreeSet::new(),
         }
     }
 
@@ -503,17 +516,59 @@ impl<'a> Run<'a> {
                 })
             }
             Fault::SplitBrain { node, lost } => {
+                let silent = self.silent.contains(&(*node, false));
+                let gone = self.gone.contains(&(*node, false));
                 self.fail_over(*node, *lost)?;
                 self.split.insert(*node, BTreeSet::new());
+                if silent && !gone {
+                    self.silent.insert((*node, true));
+                }
                 Ok(())
             }
-            Fault::Demotion { node } => ensure(self.split.remove(node).is_some(), || {
-                format!("{} has no old server", words::node(*node))
-            }),
+            Fault::Demotion { node } => {
+                self.silent.remove(&(*node, true));
+                self.gone.remove(&(*node, true));
+                ensure(self.split.remove(node).is_some(), || {
+                    format!("{} has no old server", words::node(*node))
+                })
+            }
+            Fault::ReplicaSilent { .. } | Fault::ReplicaGone { .. } | Fault::ReplicaBack { .. } => {
+                self.silence(fault)
+            }
             // The others are handled by the caller; a new fault lands here and
             // is accepted until somebody states its rule.
             _ => Ok(()),
         }
+    }
+
+    /// What a server hears of its replica, where it asks for one to write.
+    fn silence(&mut self, fault: &Fault) -> Result<(), String> {
+        ensure(self.setup.min_replicas > 0, || {
+            "setup.min_replicas is 0, so no server asks for its replica".into()
+        })?;
+        let (node, changed) = match *fault {
+            Fault::ReplicaSilent { node } => (node, self.silent.insert((node, false))),
+            Fault::ReplicaBack { node } => {
+                self.gone.remove(&(node, false));
+                (node, self.silent.remove(&(node, false)))
+            }
+            Fault::ReplicaGone { node, old } => {
+                let silent = self.silent.contains(&(node, old));
+                (node, silent && self.gone.insert((node, old)))
+            }
+            _ => return Ok(()),
+        };
+        match fault {
+            Fault::ReplicaGone { old: true, .. } => self.node(node)?,
+            _ => self.has_replica(node)?,
+        }
+        ensure(changed, || {
+            let node = words::node(node);
+            match fault {
+                Fault::ReplicaSilent { .. } => format!("{node}'s replica was silent before"),
+                _ => format!("{node}'s replica was not silent, or had gone before"),
+            }
+        })
     }
 
     fn notice(&mut self, client: u8, node: u8) -> Result<(), String> {
@@ -544,6 +599,8 @@ impl<'a> Run<'a> {
             format!("{writes} of it are lost, which is not what its replica lagged behind")
         })?;
         self.nodes_stopped.remove(&node);
+        self.silent.remove(&(node, false));
+        self.gone.remove(&(node, false));
         self.failed_over.insert(node);
         Ok(())
     }

@@ -189,6 +189,9 @@ pub fn fault_short(fault: &Fault) -> String {
         Fault::CutOff { lost: 0, .. } => "cut off".into(),
         Fault::CutOff { lost, .. } => format!("cut off, {lost} lost"),
         Fault::Rejoin { .. } => "old one follows".into(),
+        Fault::ReplicaSilent { .. } => "replica silent".into(),
+        Fault::ReplicaGone { .. } => "refuses writes".into(),
+        Fault::ReplicaBack { .. } => "replica is back".into(),
     }
 }
 
@@ -309,6 +312,18 @@ fn node_fault(fault: &Fault) -> String {
             "the old {} comes back as the replica of the new one",
             node(*n)
         ),
+        Fault::ReplicaSilent { node: n } => format!("{} hears no more of its replica", node(*n)),
+        Fault::ReplicaGone { node: n, old } => format!(
+            "{}{} counts its replica as gone and refuses writes",
+            if *old { "the old " } else { "" },
+            node(*n)
+        ),
+        Fault::ReplicaBack { node: n } => {
+            format!(
+                "{}'s replica is in touch again, with all its data",
+                node(*n)
+            )
+        }
         Fault::Demotion { node: n } => format!(
             "the old {} is taken away, with what it wrote since",
             node(*n)

@@ -117,6 +117,7 @@ pub enum Fault {
     Failover,
     SplitBrain,
     CutOff,
+    MinReplicas,
 }
 
 /// What the size of a fault counts.
@@ -178,7 +179,7 @@ const fn promotion(info: FaultInfo) -> FaultInfo {
 }
 
 /// Every fault switch, in table order.
-pub const FAULTS: [FaultInfo; 16] = [
+pub const FAULTS: [FaultInfo; 17] = [
     fault(
         Fault::ClientCrash,
         "client-crash",
@@ -283,6 +284,15 @@ pub const FAULTS: [FaultInfo; 16] = [
         "failover-cut-off",
         "the same, but the old server is cut off from everybody; what was in flight is lost in silence",
     )),
+    sized(
+        fault(
+            Fault::MinReplicas,
+            "min-replicas",
+            "servers have min-replicas-to-write 1; one whose replica falls silent refuses writes, at once or up to size ticks later",
+        ),
+        2,
+        0,
+    ),
 ];
 
 impl Fault {

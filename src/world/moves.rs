@@ -141,6 +141,20 @@ pub enum Move {
     Rejoin {
         node: u8,
     },
+    /// A server hears no more of its replica; it asks for one to write.
+    FallSilent {
+        node: u8,
+    },
+    /// The server, or the node's old one, counts its replica as gone, and refuses
+    /// writes; costs nothing.
+    Refuse {
+        node: u8,
+        old: bool,
+    },
+    /// The replica is in touch again, and has everything; costs nothing.
+    Regain {
+        node: u8,
+    },
 }
 
 impl Move {
@@ -185,6 +199,9 @@ impl Move {
             Move::CutOff { node, lost } => code(28, node, lost, 0),
             Move::Acknowledge { client, slot } => code(29, client, slot, 0),
             Move::Rejoin { node } => code(30, node, 0, 0),
+            Move::FallSilent { node } => code(31, node, 0, 0),
+            Move::Refuse { node, old } => code(32, node, u8::from(old), 0),
+            Move::Regain { node } => code(33, node, 0, 0),
         }
     }
 
@@ -239,6 +256,12 @@ impl Move {
             28 => Move::CutOff { node: a, lost: b },
             29 => Move::Acknowledge { client: a, slot: b },
             30 => Move::Rejoin { node: a },
+            31 => Move::FallSilent { node: a },
+            32 => Move::Refuse {
+                node: a,
+                old: b != 0,
+            },
+            33 => Move::Regain { node: a },
             _ => return None,
         })
     }
@@ -250,11 +273,11 @@ mod tests {
 
     #[test]
     fn every_move_survives_its_code() {
-        for kind in 0..31u32 {
+        for kind in 0..34u32 {
             let action = Action(kind << 24 | 1 << 16 | 1 << 8);
-            let decoded = Move::decode(action).expect("kinds below 31 are moves");
+            let decoded = Move::decode(action).expect("kinds below 34 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(31 << 24)), None);
+        assert_eq!(Move::decode(Action(34 << 24)), None);
     }
 }

@@ -71,6 +71,16 @@ impl Keyspace {
         self.execute_at(PRESENT, scripts, client, argv)
     }
 
+    /// The same on a server that lacks the replica which it asks for to write.
+    pub fn execute_alone(
+        &self,
+        scripts: &mut ScriptEngine,
+        client: u8,
+        argv: &[Bytes],
+    ) -> Executed {
+        self.execute_alone_at(PRESENT, scripts, client, argv)
+    }
+
     /// The same for concrete strings at a concrete time (ms).
     pub fn execute_at(
         &self,
@@ -80,6 +90,20 @@ impl Keyspace {
         argv: &[Bytes],
     ) -> Executed {
         let mut server = self.to_server(present);
+        let reply = server.execute(scripts, u32::from(client), argv);
+        self.judge(&server, client, reply)
+    }
+
+    /// The same on a server that lacks the replica which it asks for to write.
+    pub fn execute_alone_at(
+        &self,
+        present: i64,
+        scripts: &mut ScriptEngine,
+        client: u8,
+        argv: &[Bytes],
+    ) -> Executed {
+        let mut server = self.to_server(present);
+        server.set_lacks_replicas(true);
         let reply = server.execute(scripts, u32::from(client), argv);
         self.judge(&server, client, reply)
     }

@@ -52,6 +52,7 @@ pub struct Tables {
     /// `local_reply[(client * skews + skew) * replies + reply]`.
     local_reply: Vec<u16>,
     executions: Vec<Execution>,
+    refusals: Vec<Execution>,
     pub keyspaces: usize,
     pub tick: Vec<u16>,
     /// Forward and back.
@@ -157,6 +158,7 @@ impl Tables {
             retire_reply: messages.retire_reply,
             generations: messages.generations,
             executions: closure.executions.iter().flatten().copied().collect(),
+            refusals: closure.refusals.iter().flatten().copied().collect(),
             keyspaces: closure.keyspaces.len(),
             tick: moves.tick,
             jump: moves.jump,
@@ -208,6 +210,12 @@ impl Tables {
     #[inline]
     pub fn execute(&self, command: u16, keyspace: u16) -> &Execution {
         &self.executions[usize::from(command) * self.keyspaces + usize::from(keyspace)]
+    }
+
+    /// What a command does on a server that refuses writes for want of a replica.
+    #[inline]
+    pub fn execute_alone(&self, command: u16, keyspace: u16) -> &Execution {
+        &self.refusals[usize::from(command) * self.keyspaces + usize::from(keyspace)]
     }
 
     /// The index of a set of generations, for the `retire_` functions.

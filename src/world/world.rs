@@ -53,15 +53,34 @@ impl WorldConfig {
         if pauses > 0 { SLOTS } else { 3 }
     }
 
-    /// Writes that a replica may lag behind; 0 if no node has a replica.
+    /// Writes that a replica may lag behind; 0 if no node has a replica. A silent
+    /// one lags, whether it is ever promoted or not: WAIT can tell.
     pub fn lag(&self) -> usize {
         let lags = PROMOTIONS.map(|fault| self.switch(fault).1);
-        usize::from(lags.into_iter().fold(0, u8::max))
+        usize::from(
+            lags.into_iter()
+                .fold(self.asks_for_replicas().into(), u8::max),
+        )
     }
 
     /// A promotion can leave the old server in service.
     pub fn splits(&self) -> bool {
         self.switch(Fault::SplitBrain).0 > 0
+    }
+
+    /// Servers ask for a replica to write (`min-replicas-to-write 1`).
+    pub fn asks_for_replicas(&self) -> bool {
+        self.switch(Fault::MinReplicas).0 > 0
+    }
+
+    /// The value of `silent` at which a replica counts as gone.
+    pub(super) fn gone(&self) -> usize {
+        let (budget, ticks) = self.switch(Fault::MinReplicas);
+        if budget > 0 {
+            2 + usize::from(ticks)
+        } else {
+            0
+        }
     }
 
     /// Most of the nodes.
@@ -112,6 +131,12 @@ pub(super) struct NodeFields {
     pub promoted: Field,
     /// The keyspace of that old server; otherwise 0.
     pub old: Field,
+    /// 0: its replica, if it has one, is in touch; 1 + k: it has been silent for k
+    /// ticks; one more than ticks can be: it counts as gone, and the node's server
+    /// refuses writes. Only if servers ask for replicas.
+    pub silent: Field,
+    /// The same of the old server, whose replica has left it; otherwise 0.
+    pub old_silent: Field,
     /// Last writes that the replica may lack, if the lock sends WAIT: those
     /// since the last one that it is known to have.
     pub unacknowledged: Field,
@@ -328,6 +353,8 @@ fn node_fields(config: &WorldConfig, tables: &Tables, packer: &mut Packer) -> No
             config.lag().min(1)
         }),
         old: packer.field(if config.splits() { keyspaces } else { 0 }),
+        silent: packer.field(config.gone()),
+        old_silent: packer.field(if config.splits() { config.gone() } else { 0 }),
         unacknowledged: packer.field(if tables.waits() { config.lag() } else { 0 }),
     }
 }
@@ -481,6 +508,13 @@ impl<const W: usize> World<W> {
     pub fn old(&self, state: &State<W>, node: usize) -> Option<u16> {
         self.is_split(state, node)
             .then(|| state.get(self.nodes[node].old) as u16)
+    }
+
+    /// For how long a node's server and its old one have not heard of their
+    /// replicas (see [`NodeFields`]).
+    pub(super) fn silence(&self, state: &State<W>, node: usize) -> [usize; 2] {
+        let fields = &self.nodes[node];
+        [fields.silent, fields.old_silent].map(|field| state.get(field))
     }
 
     /// The message in a slot.

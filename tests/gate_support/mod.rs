@@ -82,6 +82,7 @@ impl Script {
                     epoch_ms: EPOCH_MS,
                     persistence: "none".to_string(),
                     replicas: 0,
+                    min_replicas: 0,
                 },
                 assumptions: Vec::new(),
                 property: None,

@@ -25,8 +25,32 @@ impl Rig {
 
     /// The node's replica takes its place, and its old server goes on.
     pub(super) async fn split(&mut self, node: u8) -> Result<(), GateError> {
+        let asks = self.shape.asks_for_replicas;
         let (link, primary, replica) = self.pair(node)?;
-        link.take_over(primary, replica, false).await
+        link.take_over(primary, replica, false).await?;
+        link.leave_old(primary, asks).await
+    }
+
+    /// The node's server hears no more of its replica.
+    pub(super) async fn fall_silent(&mut self, node: u8) -> Result<(), GateError> {
+        let (link, ..) = self.pair(node)?;
+        link.fall_silent().await
+    }
+
+    /// The node's server, or its old one, counts its replica as gone.
+    pub(super) async fn give_up(&mut self, node: u8, old: bool) -> Result<(), GateError> {
+        if !old {
+            let (link, primary, replica) = self.pair(node)?;
+            return link.give_up(primary, replica).await;
+        }
+        let (link, _, old) = self.servers_of(node)?;
+        link.leave_alone(old).await
+    }
+
+    /// The node's replica is in touch again, with all its data.
+    pub(super) async fn regain(&mut self, node: u8) -> Result<(), GateError> {
+        let (link, primary, replica) = self.pair(node)?;
+        link.follow(primary, replica).await
     }
 
     /// Nobody reaches the node's server any more, and its replica takes its place.

@@ -81,6 +81,9 @@ impl Run<'_> {
                 self.use_replicas_log(*node);
                 Ok(())
             }
+            Fault::ReplicaSilent { node } => Ok(self.rig.fall_silent(*node).await?),
+            Fault::ReplicaGone { node, old } => Ok(self.rig.give_up(*node, *old).await?),
+            Fault::ReplicaBack { node } => Ok(self.rig.regain(*node).await?),
             Fault::ClientNotices { client, node } => Ok(self.rig.follow(*client, *node).await?),
             Fault::Demotion { node } => Ok(self.rig.end_old(*node).await?),
             // A delay is nothing but holding on, and so is a cut link: what is

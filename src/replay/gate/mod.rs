@@ -137,6 +137,16 @@ pub enum GateError {
         /// What both said of it last.
         state: String,
     },
+    /// A primary whose replica has left it still counts it.
+    #[error("{primary} still counts its replica after {waited_ms} ms: {state}")]
+    StillInTouch {
+        /// The primary.
+        primary: String,
+        /// How long it was awaited.
+        waited_ms: u64,
+        /// What it said of it last.
+        state: String,
+    },
     /// A command to reset a server was refused.
     #[error("{server} refuses {command}: {reply}")]
     Refused {

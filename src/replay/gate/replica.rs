@@ -33,6 +33,10 @@ pub(super) struct Replica {
     swapped: bool,
     /// Its primary has restarted, and it may not have come back yet.
     interrupted: bool,
+    /// Its primary hears nothing of it.
+    silent: bool,
+    /// Its primary has given it up, and it cannot come back yet.
+    gone: bool,
     patience: Duration,
 }
 
@@ -46,6 +50,8 @@ pub(super) fn arguments() -> Vec<String> {
         ["--repl-timeout", "1000000000"],
         ["--repl-diskless-sync", "no"],
         ["--hz", "100"],
+        // For those that ask for a replica to write; see `fall_silent`.
+        ["--min-replicas-max-lag", "1000000000"],
     ]
     .concat()
     .iter()
@@ -73,6 +79,8 @@ impl Replica {
             lags: false,
             swapped: false,
             interrupted: false,
+            silent: false,
+            gone: false,
             patience,
         })
     }
@@ -105,7 +113,7 @@ impl Replica {
     ) -> Result<(), GateError> {
         self.lags = false;
         // To come back it has to speak.
-        let speaks = known || self.interrupted;
+        let speaks = !self.silent && (known || self.interrupted);
         self.mute(!speaks).await?;
         self.hold(false).await?;
         self.catch_up(primary, replica).await
@@ -113,9 +121,14 @@ impl Replica {
 
     /// Makes `replica` follow `primary`, if it does not, without any lag.
     pub async fn follow(&mut self, primary: &Server, replica: &Server) -> Result<(), GateError> {
-        if std::mem::take(&mut self.lags) {
-            self.hold(false).await?;
+        self.silent = false;
+        if std::mem::take(&mut self.gone) {
+            // It tries again once a second only; so it is told to.
+            expect_ok(replica, &["REPLICAOF", "NO", "ONE"]).await?;
+            self.follows = false;
         }
+        self.lags = false;
+        self.hold(false).await?;
         self.mute(false).await?;
         if !self.follows {
             // What is left of the last link must not meet the next one.
@@ -138,10 +151,56 @@ impl Replica {
 
     /// Waits until the replica has all that it is to have.
     pub async fn settle(&self, primary: &Server, replica: &Server) -> Result<(), GateError> {
-        if self.lags {
+        if self.lags || self.gone {
             return Ok(());
         }
         self.catch_up(primary, replica).await
+    }
+
+    /// From here on the primary hears nothing of its replica.
+    pub async fn fall_silent(&mut self) -> Result<(), GateError> {
+        self.silent = true;
+        self.mute(true).await
+    }
+
+    /// The primary gives its replica up, which has all that it is to have, and
+    /// refuses writes from here on.
+    pub async fn give_up(&mut self, primary: &Server, replica: &Server) -> Result<(), GateError> {
+        self.settle(primary, replica).await?;
+        (self.silent, self.gone) = (true, true);
+        self.leave_alone(primary).await
+    }
+
+    /// Ends the connections to this primary, and lets nothing new through, until
+    /// it knows that it has no replica.
+    pub async fn leave_alone(&mut self, primary: &Server) -> Result<(), GateError> {
+        self.hold(true).await?;
+        self.mute(true).await?;
+        self.link.cut_all(Cut::Rst).await.map_err(wire)?;
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let info = info(primary).await?;
+            if lacks_replicas(&info) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(GateError::StillInTouch {
+                    primary: primary.to_string(),
+                    waited_ms: self.patience.as_millis() as u64,
+                    state: state(&info),
+                });
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// The old primary goes on without its replica. It sees their connection
+    /// close, if it asks for one, unless it has heard nothing for a while.
+    pub async fn leave_old(&mut self, old: &Server, asks: bool) -> Result<(), GateError> {
+        match asks && !std::mem::take(&mut self.silent) {
+            true => self.leave_alone(old).await,
+            false => Ok(()),
+        }
     }
 
     /// From here on the replica gets nothing; what came before it has.
@@ -162,7 +221,11 @@ impl Replica {
         self.settle(primary, replica).await?;
         if primary_dies {
             primary.kill()?;
+        } else if self.silent {
+            // A proxy that holds both ways does not tell that one side left.
+            self.hold(true).await?;
         }
+        self.gone = false;
         expect_ok(replica, &["REPLICAOF", "NO", "ONE"]).await?;
         self.follows = false;
         self.swapped = !self.swapped;
@@ -246,7 +309,17 @@ fn is_in_sync(primary: &str, replica: &str) -> bool {
     let settled = !["in_progress", "scheduled"]
         .iter()
         .any(|rewrite| replica.contains(&format!("aof_rewrite_{rewrite}:1")));
-    settled && online && up && written.is_some() && written == field(replica, "slave_repl_offset:")
+    settled
+        && online
+        && up
+        && !lacks_replicas(primary)
+        && written.is_some()
+        && written == field(replica, "slave_repl_offset:")
+}
+
+/// Of an INFO: the server asks for a replica to write, and has none.
+fn lacks_replicas(info: &str) -> bool {
+    info.contains("min_slaves_good_slaves:0")
 }
 
 /// Sends an order of the harness that must not be refused.

@@ -22,6 +22,8 @@ pub(super) struct Shape {
     persistence: Persistence,
     /// Each node has a replica.
     replicas: bool,
+    /// .. and asks for it to write.
+    pub(super) asks_for_replicas: bool,
 }
 
 impl Shape {
@@ -39,6 +41,7 @@ impl Shape {
             nodes: setup.nodes,
             persistence,
             replicas: setup.replicas > 0,
+            asks_for_replicas: setup.min_replicas > 0,
         })
     }
 }
@@ -87,6 +90,9 @@ fn arguments(shape: Shape) -> Vec<String> {
     let mut arguments = write_at_once(shape.persistence);
     if shape.replicas {
         arguments.extend(replica::arguments());
+    }
+    if shape.asks_for_replicas {
+        arguments.extend(["--min-replicas-to-write", "1"].map(String::from));
     }
     arguments
 }
@@ -163,6 +169,17 @@ impl Rig {
         Ok(())
     }
 
+    /// From now on servers ask for a replica to write, or do not.
+    async fn ask_for_replicas(&self, count: &str) -> Result<(), GateError> {
+        if self.shape.asks_for_replicas {
+            for server in &self.fleet.servers {
+                let command = ["CONFIG", "SET", "min-replicas-to-write", count];
+                expect_ok(server, &command).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn reset_servers(&mut self, epoch_ms: i64) -> Result<(), GateError> {
         for (at, server) in self.fleet.servers.iter_mut().enumerate() {
             if std::mem::take(&mut self.paused[at]) {
@@ -171,6 +188,10 @@ impl Rig {
             if server.pid().is_none() {
                 server.restart().await?;
             }
+        }
+        // What empties them is a write.
+        self.ask_for_replicas("0").await?;
+        for (at, server) in self.fleet.servers.iter_mut().enumerate() {
             if let Some(clock) = server.clock() {
                 clock.freeze_at(epoch_ms);
             }
@@ -185,7 +206,8 @@ impl Rig {
             }
             server.sync_clock().await?;
         }
-        self.reset_replicas().await
+        self.reset_replicas().await?;
+        self.ask_for_replicas("1").await
     }
 
     /// First servers are primaries again, and all replicas follow them.

@@ -402,7 +402,11 @@ impl Connection {
         let client_late = late(self.end_due(Direction::ToClient));
         // Under a gate the server learns of the client's end only when it has
         // answered all that it was given: the reply is compared with the model.
-        let answered = !hold || self.tracker.is_quiet();
+        // Where there are only bytes, the end is one of those that are held.
+        let answered = match self.birth.raw {
+            true => !self.birth.settings.to_server.hold,
+            false => !hold || self.tracker.is_quiet(),
+        };
         let told = self.server_shut || server_late;
         if !self.to_server.open && self.to_server.is_drained() && answered && !told {
             self.server_shut = true;
@@ -494,6 +498,10 @@ impl Connection {
                     self.to_client.lane.lose_all();
                 }
                 self.close_client(how).await;
+                if self.birth.raw {
+                    // Bytes that are held would keep the server in the dark.
+                    self.end().await;
+                }
                 let _ = done.send(Ok(()));
             }
         }

@@ -205,6 +205,9 @@ impl Canvas<'_> {
             | Fault::SplitBrain { node, .. }
             | Fault::CutOff { node, .. }
             | Fault::Rejoin { node }
+            | Fault::ReplicaSilent { node }
+            | Fault::ReplicaGone { node, .. }
+            | Fault::ReplicaBack { node }
             | Fault::Demotion { node } => self.layout.node_x(node),
         }
     }

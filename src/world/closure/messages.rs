@@ -128,10 +128,12 @@ impl Closure {
     pub(super) fn close_replies(&mut self, masks: &[u8]) -> Result<(), ClosureError> {
         // Which families can get which reply.
         let mut reach: BTreeSet<(u16, u16)> = BTreeSet::new();
-        for (id, row) in self.executions.iter().enumerate() {
-            let command = self.commands.get(id as u16);
-            for execution in row {
-                reach.insert((command.family, execution.reply));
+        for table in [&self.executions, &self.refusals] {
+            for (id, row) in table.iter().enumerate() {
+                let command = self.commands.get(id as u16);
+                for execution in row {
+                    reach.insert((command.family, execution.reply));
+                }
             }
         }
         // The formal server has no replica, and answers WAIT with none.

@@ -53,6 +53,8 @@ pub struct Needs {
     pub jump: u8,
     /// Message slots of one client.
     pub slots: u8,
+    /// Servers ask for a replica to write, and may lack it.
+    pub refusing: bool,
 }
 
 /// A command as the servers see it. The family is what does not change with
@@ -99,6 +101,8 @@ pub struct Closure {
     pub keyspaces: Interner<Keyspace>,
     /// `executions[command][keyspace]`.
     pub executions: Vec<Vec<Execution>>,
+    /// The same on a server that refuses writes; empty if none does.
+    pub refusals: Vec<Vec<Execution>>,
     /// Local replies that can come to each family.
     family_replies: Vec<BTreeSet<u16>>,
     /// The line that first sent a command of each family.
@@ -184,6 +188,7 @@ impl Closure {
             local_replies: Interner::default(),
             keyspaces: Interner::default(),
             executions: Vec::new(),
+            refusals: Vec::new(),
             family_replies: Vec::new(),
             family_lines: Vec::new(),
             twins: BTreeMap::new(),

@@ -1,9 +1,9 @@
 //! Keyspaces: what commands, ticks and faults make of them.
 
 use super::error::{intern, unbounded};
-use super::{Closure, ClosureError, Execution, Needs, retirement};
+use super::{Closure, ClosureError, Command, Execution, Needs, retirement};
 use crate::redis::ScriptEngine;
-use crate::world::node::Keyspace;
+use crate::world::node::{Executed, Keyspace};
 use crate::world::unmodelled;
 
 impl Closure {
@@ -26,6 +26,7 @@ impl Closure {
         loop {
             while id < self.commands.len() {
                 self.executions.resize(self.commands.len(), Vec::new());
+                self.refusals.resize(self.commands.len(), Vec::new());
                 self.execute_everywhere(scripts, id)?;
                 id += 1;
             }
@@ -49,28 +50,46 @@ impl Closure {
     ) -> Result<(), ClosureError> {
         let mut at = self.executions[id].len();
         while at < self.keyspaces.len() {
-            let command = self.commands.get(id as u16);
+            let Command { client, argv, .. } = self.commands.get(id as u16);
             let before = self.keyspaces.get(at as u16);
-            let executed = before.execute(scripts, command.client, &command.argv);
-            let line = self.family_lines[usize::from(command.family)];
-            unmodelled::examine_reply(&executed.reply, line)?;
-            let overflow = executed.overflow.is_some();
-            // What overflows is not represented: the world stops there.
-            let after = if overflow {
-                at as u16
-            } else {
-                self.add_keyspace(&executed.after)?
-            };
-            let reply = intern(&mut self.replies, &executed.reply, "set of replies")?;
-            self.executions[id].push(Execution {
-                after,
-                reply,
-                effect: executed.effect,
-                overflow,
-            });
+            let executed = before.execute(scripts, *client, argv);
+            let refused =
+                (self.needs.refusing).then(|| before.execute_alone(scripts, *client, argv));
+            let execution = self.add_execution(id, at, executed)?;
+            self.executions[id].push(execution);
+            if let Some(refused) = refused {
+                let refusal = self.add_execution(id, at, refused)?;
+                self.refusals[id].push(refusal);
+            }
             at += 1;
         }
         Ok(())
+    }
+
+    /// What a command did to a keyspace, by numbers.
+    fn add_execution(
+        &mut self,
+        command: usize,
+        keyspace: usize,
+        executed: Executed,
+    ) -> Result<Execution, ClosureError> {
+        let family = self.commands.get(command as u16).family;
+        let line = self.family_lines[usize::from(family)];
+        unmodelled::examine_reply(&executed.reply, line)?;
+        let overflow = executed.overflow.is_some();
+        // What overflows is not represented: the world stops there.
+        let after = if overflow {
+            keyspace as u16
+        } else {
+            self.add_keyspace(&executed.after)?
+        };
+        let reply = intern(&mut self.replies, &executed.reply, "set of replies")?;
+        Ok(Execution {
+            after,
+            reply,
+            effect: executed.effect,
+            overflow,
+        })
     }
 
     fn move_keyspace(&mut self, id: usize, masks: &[u8]) -> Result<(), ClosureError> {

@@ -84,6 +84,7 @@ impl<'w, const W: usize> Run<'w, W> {
             }
             self.compare_replica(at, step, after, node)?;
             self.compare_old(at, step, after, node)?;
+            self.compare_silence(at, step, after, node)?;
         }
         Ok(())
     }

@@ -56,8 +56,8 @@ impl<'w, const W: usize> Run<'w, W> {
         let Parcel { client, node, .. } = self.parcels[index];
         let now = self.now();
         let old = self.parcels[index].old;
-        let mut left_behind = self.split.get_mut(&node).filter(|_| old);
-        let keyspace = match &left_behind {
+        let left_behind = self.split.get(&node).filter(|_| old);
+        let keyspace = match left_behind {
             Some((keyspace, _)) => keyspace,
             None => &self.nodes[usize::from(node)],
         };
@@ -68,8 +68,11 @@ impl<'w, const W: usize> Run<'w, W> {
             self.begin_wait(index, ticks);
             return;
         }
-        let executed = keyspace.execute_at(now, &mut self.scripts, client, argv);
-        match &mut left_behind {
+        let executed = match self.refuses(node, old) {
+            true => keyspace.execute_alone_at(now, &mut self.scripts, client, argv),
+            false => keyspace.execute_at(now, &mut self.scripts, client, argv),
+        };
+        match self.split.get_mut(&node).filter(|_| old) {
             Some((keyspace, _)) => *keyspace = executed.after,
             None => self.write_to(node, executed.after),
         }

@@ -12,6 +12,7 @@ mod messages;
 mod moves;
 mod nodes;
 mod replicas;
+mod silence;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -179,6 +180,9 @@ struct Run<'w, const W: usize> {
     replicas: Vec<Replica>,
     /// Old servers that still serve, by node, and the clients that use the new one.
     split: BTreeMap<u8, (Keyspace, Vec<u8>)>,
+    /// For how long servers (node, and whether it is the old one) have not heard of
+    /// their replica, in the world's coding; only those who have not.
+    silence: BTreeMap<(u8, bool), usize>,
     /// Steps before which a node's replica is left behind, or catches up.
     links: Vec<LinkChange>,
     /// For each connection (client, node, thread) how much its node had written at
@@ -234,6 +238,7 @@ impl<'w, const W: usize> Run<'w, W> {
             clients,
             synced: nodes.clone(),
             replicas: vec![replica; nodes.len()],
+            silence: BTreeMap::new(),
             links: Vec::new(),
             positions: BTreeMap::new(),
             split: BTreeMap::new(),

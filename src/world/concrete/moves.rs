@@ -59,8 +59,12 @@ impl<'w, const W: usize> Run<'w, W> {
                 self.acknowledge(index);
             }
             Move::Write { client } => self.log(Event::Write { client }, None),
-            Move::Tick => self.advance(None)?,
+            Move::Tick => {
+                self.tick_silence();
+                self.advance(None)?;
+            }
             Move::Drift { client, ticks } => {
+                self.tick_silence();
                 self.fault(trace::Fault::ClientDrift { client, ticks });
                 self.advance(Some((client, ticks)))?;
             }
@@ -168,6 +172,7 @@ impl<'w, const W: usize> Run<'w, W> {
             Move::SplitBrain { node, lost } => {
                 self.fault(trace::Fault::SplitBrain { node, lost });
                 self.leave_in_service(node);
+                self.leave_alone(node);
                 self.promote(node, lost);
             }
             Move::Notice { client, node } => {
@@ -188,8 +193,12 @@ impl<'w, const W: usize> Run<'w, W> {
             Move::Demote { node } => {
                 self.fault(trace::Fault::Demotion { node });
                 self.split.remove(&node);
+                self.silence.remove(&(node, true));
                 self.break_connections(node, true);
             }
+            Move::FallSilent { node } => self.fall_silent(node),
+            Move::Refuse { node, old } => self.refuse(node, old),
+            Move::Regain { node } => self.regain(node),
             _ => {}
         }
     }

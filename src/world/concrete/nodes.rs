@@ -72,6 +72,7 @@ impl<'w, const W: usize> Run<'w, W> {
         let at = usize::from(node);
         let mut replica = std::mem::take(&mut self.replicas[at]);
         let step = self.steps.len() - 1;
+        self.silence.remove(&(node, false));
         replica.promote(step, usize::from(lost));
         self.links.extend(replica.link_changes(node));
         if let Some(behind) = usize::from(lost).checked_sub(1) {

@@ -22,6 +22,10 @@ pub(super) struct Replica {
     writes: Vec<usize>,
     /// What was found out, in order.
     found: Vec<Finding>,
+    /// The steps at which its server gave it up: from there on it got nothing.
+    gone: Vec<usize>,
+    /// How much was written when it fell silent, if it is.
+    silent_since: Option<usize>,
 }
 
 /// At a step the replica had so many of the writes: at least, at most.
@@ -101,6 +105,32 @@ impl Replica {
         self.find(step, had, had, false);
     }
 
+    /// At this step it has everything, and its node knows.
+    pub fn catch_up(&mut self, keyspace: &Keyspace, step: usize) {
+        let written = self.writes.len();
+        self.find(step, written, written, true);
+        self.history.fill(keyspace.clone());
+        self.silent_since = None;
+    }
+
+    /// Nobody knows from here on how far it comes.
+    pub fn fall_silent(&mut self) {
+        self.silent_since = Some(self.writes.len());
+    }
+
+    /// The writes that it is known to have.
+    fn known(&self) -> usize {
+        let least = self.found.iter().map(|finding| finding.least).max();
+        let told = self.silent_since.unwrap_or(self.writes.len());
+        let bound = told.saturating_sub(self.history.len());
+        least.unwrap_or(0).max(bound)
+    }
+
+    /// At this step its server gives it up.
+    pub fn give_up(&mut self, step: usize) {
+        self.gone.push(step);
+    }
+
     fn find(&mut self, step: usize, least: usize, most: usize, known: bool) {
         self.found.push(Finding {
             step,
@@ -133,7 +163,7 @@ impl Replica {
                 let step = stretch.last + 1;
                 (step, self.written_before(step) - next.unwrap_or(0))
             } else {
-                (until.min(stop), 0)
+                (until.min(stop).min(self.gone_after(stretch)), 0)
             };
             let lacks = lacks as u8;
             put(step, Change::CatchUp { lacks, known });
@@ -167,6 +197,14 @@ impl Replica {
         stretches
     }
 
+    /// The first step after the beginning of a stretch at which its server gave it
+    /// up: what it has then, it has to get before.
+    fn gone_after(&self, stretch: &Stretch) -> usize {
+        let begins = self.writes[stretch.had];
+        let mut after = self.gone.iter().filter(|step| **step > begins);
+        after.next().copied().unwrap_or(usize::MAX)
+    }
+
     fn written_before(&self, step: usize) -> usize {
         self.writes.iter().filter(|at| **at < step).count()
     }
@@ -194,18 +232,14 @@ impl<const W: usize> Run<'_, W> {
         self.positions.get(&place).copied().unwrap_or(0)
     }
 
-    /// The writes of a node that its replica is known to have.
-    fn known(&self, node: u8) -> usize {
-        let replica = &self.replicas[usize::from(node)];
-        let least = replica.found.iter().map(|finding| finding.least).max();
-        let bound = replica.writes.len().saturating_sub(replica.history.len());
-        least.unwrap_or(0).max(bound)
-    }
-
     fn is_acknowledged(&self, index: usize) -> bool {
         let parcel = &self.parcels[index];
         let follows = self.replicas[usize::from(parcel.node)].follows;
-        !parcel.old && follows && self.asked(index) <= self.known(parcel.node)
+        let gone = self.refuses(parcel.node, false);
+        !parcel.old
+            && follows
+            && !gone
+            && self.asked(index) <= self.replicas[usize::from(parcel.node)].known()
     }
 
     /// A command was executed, and its connection's next WAIT asks for all up to here.
@@ -303,12 +337,13 @@ impl<const W: usize> Run<'_, W> {
     }
 
     /// The replica, if there is one, lacks some of what a WAIT asks for, also
-    /// after the step that follows.
+    /// after the step that follows. If it is silent, that says nothing.
     fn find_lacking(&mut self, index: usize) {
         let asked = self.asked(index);
         let parcel = &self.parcels[index];
+        let heard = !self.silence.contains_key(&(parcel.node, false));
         let replica = &mut self.replicas[usize::from(parcel.node)];
-        if replica.follows && !parcel.old {
+        if heard && replica.follows && !parcel.old {
             replica.find(self.steps.len(), 0, asked.saturating_sub(1), true);
         }
     }

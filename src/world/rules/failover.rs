@@ -21,9 +21,11 @@ impl<'w, const W: usize> Step<'w, W> {
         let world = self.world;
         let fields = world.nodes[node];
         let old = self.state.get(fields.keyspace);
+        let silent = self.state.get(fields.silent);
         self.promote(node, lost);
         self.state.set(fields.promoted, 2);
         self.state.set(fields.old, old);
+        self.leave_old_alone(node, silent);
         for client in 0..world.clients.len() {
             self.rewrite_messages(client, |message| {
                 message.old |= usize::from(message.node) == node;
@@ -39,6 +41,7 @@ impl<'w, const W: usize> Step<'w, W> {
         let fields = world.nodes[node];
         self.state.set(fields.promoted, 1);
         self.state.set(fields.old, 0);
+        self.state.set(fields.old_silent, 0);
         for client in 0..world.clients.len() {
             self.state.set(world.moved(client, node), 0);
         }
@@ -63,6 +66,7 @@ impl<'w, const W: usize> Step<'w, W> {
         }
         self.state.set(fields.keyspace, promoted);
         self.state.set(fields.promoted, 1);
+        self.state.set(fields.silent, 0);
         self.state.set(fields.unacknowledged, 0);
         self.forget_positions(node);
     }
@@ -165,7 +169,7 @@ impl<const W: usize> World<W> {
     }
 
     /// The old server comes back as a replica, where anything can come of it:
-    /// another promotion, or an answer to WAIT.
+    /// another promotion, an answer to WAIT, or a write that needs a replica.
     pub(super) fn rejoin(
         &self,
         state: &State<W>,
@@ -173,7 +177,8 @@ impl<const W: usize> World<W> {
         visit: &mut impl FnMut(Transition<State<W>>),
     ) {
         let promotes = |fault: &Fault| self.budget_left(state, *fault) > 0;
-        let matters = self.tables.waits() || PROMOTIONS.iter().any(promotes);
+        let asked_for = self.tables.waits() || self.config.asks_for_replicas();
+        let matters = asked_for || PROMOTIONS.iter().any(promotes);
         if matters && state.get(self.nodes[index].promoted) == 1 {
             let mut step = Step::from(self, state);
             step.rejoin(index);

@@ -7,6 +7,7 @@
 
 mod clients;
 mod failover;
+mod min_replicas;
 mod network;
 mod nodes;
 mod properties;

@@ -105,7 +105,10 @@ impl<'w, const W: usize> Step<'w, W> {
         let node = world.nodes[usize::from(message.node)];
         let server = if message.old { node.old } else { node.keyspace };
         let keyspace = self.state.get(server) as u16;
-        let execution = world.tables.execute(command, keyspace);
+        let execution = match world.refuses(&self.state, usize::from(message.node), message.old) {
+            true => world.tables.execute_alone(command, keyspace),
+            false => world.tables.execute(command, keyspace),
+        };
         if execution.overflow {
             self.overflow |= OVERFLOW_COUNTER;
         }

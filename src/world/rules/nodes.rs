@@ -128,5 +128,6 @@ impl<const W: usize> World<W> {
             self.promotions(state, index, fault, visit);
         }
         self.rejoin(state, index, visit);
+        self.silence_moves(state, index, visit);
     }
 }

@@ -33,6 +33,7 @@ impl<'w, const W: usize> Step<'w, W> {
     fn tick_node(&mut self, index: usize) {
         let tables = &self.world.tables;
         let node = &self.world.nodes[index];
+        self.tick_silence(index);
         if node.synced.exists() {
             let lagging = self.state.get(node.synced) != self.state.get(node.keyspace);
             self.state.set(node.lagging, usize::from(lagging));

@@ -116,10 +116,17 @@ impl<'w, const W: usize> Step<'w, W> {
             return;
         }
         let own = world.nodes[node].unacknowledged;
-        for field in world.all_since(node).chain([own]) {
-            let writes = (self.state.get(field) + 1).min(world.config.lag());
+        let (lacks, most) = (self.state.get(own), world.config.lag());
+        let silent = !world.in_touch(&self.state, node);
+        for field in world.all_since(node) {
+            let writes = self.state.get(field);
+            // Of a silent replica nobody knows that it has all but the last few: a
+            // connection that asks for what it lacks goes on to do so.
+            let asks = silent && writes < lacks;
+            let writes = (writes + 1).min(most - usize::from(asks));
             self.state.set(field, writes);
         }
+        self.state.set(own, (lacks + 1).min(most));
     }
 
     /// All connections to the node are new, and the replica, if there is one,
@@ -185,6 +192,7 @@ impl<const W: usize> World<W> {
         let since = self.since(client, node, message.thread);
         !message.old
             && self.has_replica(state, node)
+            && !self.refuses(state, node, false)
             && state.get(self.nodes[node].unacknowledged) <= state.get(since)
     }
 
@@ -197,7 +205,8 @@ impl<const W: usize> World<W> {
         message: Message,
         visit: &mut impl FnMut(Transition<State<W>>),
     ) {
-        if message.old || !self.has_replica(state, usize::from(message.node)) {
+        let node = usize::from(message.node);
+        if message.old || !self.has_replica(state, node) || !self.in_touch(state, node) {
             return;
         }
         let mut step = Step::from(self, state);

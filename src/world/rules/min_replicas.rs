@@ -1,0 +1,107 @@
+//! `min-replicas-to-write 1`: a server that lacks its replica refuses writes.
+//!
+//! A server counts a replica as gone when their connection closes, or when it
+//! has not reported for longer than `min-replicas-max-lag` (redis.conf; Redis
+//! manual, Replication). A replica that reports has everything a tick later; of
+//! one that is silent nobody knows what it has.
+
+use super::Step;
+use crate::world::catalogue::Fault;
+use crate::world::layout::State;
+use crate::world::moves::Move;
+use crate::world::system::Transition;
+use crate::world::world::World;
+
+impl<'w, const W: usize> Step<'w, W> {
+    /// A tick for what the node's servers hear of their replicas.
+    pub(super) fn tick_silence(&mut self, node: usize) {
+        let world = self.world;
+        if !world.config.asks_for_replicas() {
+            return;
+        }
+        if world.has_replica(&self.state, node) && world.in_touch(&self.state, node) {
+            self.catch_up(node);
+        }
+        let fields = world.nodes[node];
+        for field in [fields.silent, fields.old_silent] {
+            let silent = self.state.get(field);
+            if silent > 0 {
+                self.state.set(field, (silent + 1).min(world.config.gone()));
+            }
+        }
+    }
+
+    /// The replica has all that its node's server holds, and that one knows.
+    fn catch_up(&mut self, node: usize) {
+        let world = self.world;
+        let fields = world.nodes[node];
+        for &field in world.history(&self.state, node) {
+            self.state.set(field, self.state.get(fields.keyspace));
+        }
+        self.state.set(fields.unacknowledged, 0);
+        self.answer_waits(node);
+    }
+
+    /// The node's replica has taken its place: its old server sees their
+    /// connection close, unless it has heard nothing for a while.
+    pub(super) fn leave_old_alone(&mut self, node: usize, silent: usize) {
+        let world = self.world;
+        if world.config.asks_for_replicas() {
+            let silent = if silent == 0 {
+                world.config.gone()
+            } else {
+                silent
+            };
+            self.state.set(world.nodes[node].old_silent, silent);
+        }
+    }
+}
+
+impl<const W: usize> World<W> {
+    /// The node's server, or its old one, refuses writes.
+    pub(super) fn refuses(&self, state: &State<W>, node: usize, old: bool) -> bool {
+        let (fields, gone) = (&self.nodes[node], self.config.gone());
+        if gone == 0 {
+            return false;
+        }
+        match old {
+            true => state.get(fields.old_silent) == gone,
+            false => !self.has_replica(state, node) || state.get(fields.silent) == gone,
+        }
+    }
+
+    /// The node's server hears of its replica, if it has one.
+    pub(super) fn in_touch(&self, state: &State<W>, node: usize) -> bool {
+        state.get(self.nodes[node].silent) == 0
+    }
+
+    /// A replica falls silent, counts as gone, and comes back.
+    pub(super) fn silence_moves(
+        &self,
+        state: &State<W>,
+        index: usize,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let (node, fields, gone) = (index as u8, &self.nodes[index], self.config.gone());
+        for (old, field) in [(false, fields.silent), (true, fields.old_silent)] {
+            if (1..gone).contains(&state.get(field)) {
+                let mut step = Step::from(self, state);
+                step.state.set(field, gone);
+                step.finish(Move::Refuse { node, old }, visit);
+            }
+        }
+        if !self.has_replica(state, index) {
+            return;
+        }
+        if !self.in_touch(state, index) {
+            let mut step = Step::from(self, state);
+            step.state.set(fields.silent, 0);
+            step.catch_up(index);
+            step.finish(Move::Regain { node }, visit);
+        } else if self.left(state, Fault::MinReplicas) > 0 {
+            let mut step = Step::fault(self, state, Fault::MinReplicas);
+            step.state.set(fields.silent, 1);
+            step.finish(Move::FallSilent { node }, visit);
+        }
+    }
+}
