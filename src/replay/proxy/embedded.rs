@@ -22,16 +22,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::super::server_port::{PortLease, listen};
-use super::connection::{Birth, Connection, Order, Settings};
+use super::connection::{Birth, Connection, Order};
 use super::event::{Event, LinkId, ProxyEvent};
 use super::frame::FRAME_BYTES_MAX;
 use super::lane::Key;
+use super::settings::Settings;
 use super::stream::Answer;
 pub use super::stream::Delivery;
+use super::thread;
 use super::{Applied, Cut, Direction, Link, LinkAction, ProxyError};
 
 /// What happens to messages.
@@ -86,6 +89,8 @@ pub struct EmbeddedProxy {
     shared: Arc<Shared>,
     doors: mpsc::UnboundedSender<(bool, Answer<()>)>,
     task: JoinHandle<()>,
+    /// Where all of its tasks run.
+    thread: Handle,
 }
 
 #[derive(Debug)]
@@ -125,7 +130,14 @@ impl EmbeddedProxy {
         };
         let lease = PortLease::take().map_err(socket)?;
         let address = lease.address();
-        let listener = listen(address).map_err(socket)?;
+        let thread = thread::handle().map_err(|source| ProxyError::Socket {
+            what: "start the thread of the proxies",
+            source,
+        })?;
+        let listener = {
+            let _inside = thread.enter();
+            listen(address).map_err(socket)?
+        };
         let registry = Registry {
             upstream,
             birth: Birth {
@@ -144,12 +156,13 @@ impl EmbeddedProxy {
             registry: Mutex::new(registry),
         });
         let (doors, orders) = mpsc::unbounded_channel();
-        let task = tokio::spawn(accept(shared.clone(), address, listener, orders));
+        let task = thread.spawn(accept(shared.clone(), address, listener, orders));
         Ok(EmbeddedProxy {
             lease,
             shared,
             doors,
             task,
+            thread,
         })
     }
 
@@ -161,7 +174,14 @@ impl EmbeddedProxy {
     /// Takes in a client that connected to another address of this harness, as
     /// if it had connected to this one. While connections are refused it is reset.
     pub fn adopt(&self, client: TcpStream) {
-        take_in(&self.shared, client);
+        let moved = client.into_std().and_then(|client| {
+            // From its runtime to that of the proxies.
+            let _inside = self.thread.enter();
+            take_in(&self.shared, TcpStream::from_std(client)?);
+            Ok(())
+        });
+        // Without a descriptor for it the client is closed: a link that fails.
+        drop(moved);
     }
 
     /// The connections that are alive, by number.
