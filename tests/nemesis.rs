@@ -8,83 +8,13 @@ use std::time::{Duration, Instant};
 use lockproof::redis::Reply;
 use lockproof::replay::binaries::{self, Binary};
 use lockproof::replay::clock;
-use lockproof::replay::nemesis::{
-    Bytes, Clients, FaultSpec, Field, How, NemesisError, NemesisEvent, NoClients, Phase, Plan,
-    Schedule, Target,
-};
+use lockproof::replay::nemesis::{Bytes, Clients, FaultSpec, Field, How, NemesisError, NoClients};
 use lockproof::replay::process;
 use lockproof::replay::proxy::toxiproxy;
 use lockproof::replay::server::Persistence;
-use lockproof::replay::topology::{
-    Party, ProxyKind, Role, Topology, TopologyError, TopologyKind, TopologyOptions,
-};
-use support::{Client, bulk, ok};
-
-const REPLICATED: TopologyKind = TopologyKind::Replicated { replicas: 2 };
-const SENTINEL: TopologyKind = TopologyKind::Sentinel {
-    sentinels: 3,
-    replicas: 2,
-};
-const CLUSTER: TopologyKind = TopologyKind::Cluster {
-    primaries: 3,
-    replicas: 3,
-};
-
-fn servers() -> Vec<Binary> {
-    let found = binaries::find(&binaries::server_directories());
-    assert!(!found.is_empty(), "no server program: run scripts/setup.sh");
-    found
-}
-
-fn options(kind: TopologyKind) -> TopologyOptions {
-    TopologyOptions::new(kind, servers().remove(0))
-}
-
-async fn start(kind: TopologyKind) -> Topology {
-    Topology::start(&options(kind)).await.unwrap()
-}
-
-fn one(party: &str) -> Vec<Target> {
-    vec![party.parse().unwrap()]
-}
-
-/// Starts a fault, lets `during` look, heals it.
-async fn with(
-    topology: &mut Topology,
-    clients: &mut dyn Clients,
-    spec: FaultSpec,
-    during: impl AsyncFnOnce(&mut Topology),
-) {
-    let mut fault = spec.build();
-    let mut field = Field { topology, clients };
-    let told = match fault.start(&mut field).await {
-        Ok(told) => told,
-        Err(error) => panic!("{error}; the servers' logs:\n{}", field.topology.logs()),
-    };
-    println!("{}: {told}", fault.name());
-    during(field.topology).await;
-    fault.heal(&mut field).await.unwrap();
-    // Healing twice is harmless.
-    fault.heal(&mut field).await.unwrap();
-}
-
-async fn client(topology: &Topology, number: u16, node: usize) -> Client {
-    let address = &topology.client_addresses(number)[node];
-    Client::connect(address.parse().unwrap()).await.unwrap()
-}
-
-async fn works(topology: &Topology, number: u16, node: usize) -> bool {
-    let address = topology.client_addresses(number)[node].parse().unwrap();
-    match Client::connect(address).await {
-        Ok(mut client) => client.send("PING").await.is_ok() && !client.gets_no_reply().await,
-        Err(_) => false,
-    }
-}
-
-async fn get(topology: &Topology, node: u16, key: &str) -> Reply {
-    let reply = topology.ask(Party::Node(node), &["GET", key]).await;
-    reply.expect("no answer to GET")
-}
+use lockproof::replay::topology::{Party, ProxyKind, Topology, TopologyKind, TopologyOptions};
+use support::nemesis::*;
+use support::{bulk, ok};
 
 /// Both kinds of proxy, if both can be had.
 fn proxies() -> Vec<ProxyKind> {
@@ -238,32 +168,6 @@ async fn link_faults_do_what_they_say_and_end() {
 }
 
 #[tokio::test]
-async fn what_one_partition_heals_another_still_stops() {
-    let mut topology = start(TopologyKind::Single).await;
-    let cut = |clients| {
-        FaultSpec::Partition {
-            between: one(clients),
-            and: one("nodes"),
-            one_way: false,
-            bytes: Bytes::Lost,
-        }
-        .build()
-    };
-    let (mut narrow, mut wide) = (cut("client-0"), cut("clients"));
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
-    narrow.start(&mut field).await.unwrap();
-    wide.start(&mut field).await.unwrap();
-    narrow.heal(&mut field).await.unwrap();
-    assert!(!works(field.topology, 0, 0).await);
-    assert!(!works(field.topology, 1, 0).await);
-    wide.heal(&mut field).await.unwrap();
-    assert!(works(&topology, 0, 0).await && works(&topology, 1, 0).await);
-}
-
-#[tokio::test]
 async fn a_paused_server_applies_later_what_came_meanwhile() {
     let mut topology = start(TopologyKind::Single).await;
     let mut late = client(&topology, 0, 0).await;
@@ -308,11 +212,12 @@ async fn a_restart_and_a_power_loss_lose_what_the_persistence_says() {
 
         let spec = FaultSpec::PowerLoss {
             servers: one("node-0"),
-            lost_ms: 200,
+            // The write comes in the middle, also on a busy machine.
+            lost_ms: 1_000,
         };
         let mut writer = client(&topology, 0, 0).await;
         let write = async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(500)).await;
             writer.ask("SET late 1").await.unwrap();
         };
         let nobody = &mut NoClients;
@@ -498,15 +403,15 @@ async fn client_processes_are_stopped_killed_replaced_and_skewed() {
 #[tokio::test]
 async fn wait_times_out_while_replication_is_cut_and_the_write_stays() {
     let mut topology = start(REPLICATED).await;
-    let wait = async |topology: &Topology, key: &str| {
+    let wait = async |topology: &Topology, key: &str, ms: u32| {
         let mut client = client(topology, 0, 0).await;
         client.ask(&format!("SET {key} 1")).await.unwrap();
-        client.ask("WAIT 2 150").await.unwrap()
+        client.ask(&format!("WAIT 2 {ms}")).await.unwrap()
     };
-    assert_eq!(wait(&topology, "before").await, Reply::Int(2));
+    assert_eq!(wait(&topology, "before", 20_000).await, Reply::Int(2));
     let spec = FaultSpec::WaitTimeout {};
     with(&mut topology, &mut NoClients, spec, async |topology| {
-        assert_eq!(wait(topology, "cut").await, Reply::Int(0));
+        assert_eq!(wait(topology, "cut", 150).await, Reply::Int(0));
         assert_eq!(get(topology, 0, "cut").await, bulk("1"));
         assert_eq!(get(topology, 1, "cut").await, Reply::Nil);
     })
@@ -525,12 +430,12 @@ async fn a_manual_failover_loses_what_replication_had_not_carried() {
         let mut stays = client(&topology, 1, 0).await;
         assert!(stays.ask("PING").await.is_ok());
         let write = async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(500)).await;
             assert_eq!(writer.ask("SET late 1").await.unwrap(), ok());
         };
         let spec = FaultSpec::Failover {
             how,
-            lag_ms: 200,
+            lag_ms: 1_000,
             stay: one("client-1"),
         };
         let nobody = &mut NoClients;
@@ -579,15 +484,6 @@ async fn fails_over(binary: Binary, kind: TopologyKind, hows: &[How]) {
         .await;
         follows_again(&topology, old).await;
     }
-}
-
-/// Not all that `wait_healthy` asks: Sentinel looks at replicas every ten seconds.
-async fn follows_again(topology: &Topology, node: u16) {
-    let follows = async || match topology.roles().await.remove(&node) {
-        Some(Role::Replica { link, .. }) => link == "connected",
-        _ => false,
-    };
-    support::until(follows).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -660,156 +556,4 @@ async fn what_a_topology_does_not_have_is_said() {
     };
     let error = undrawn.build().start(&mut field).await.unwrap_err();
     assert!(matches!(error, NemesisError::Undrawn(_)), "{error}");
-}
-
-/// Red if an update of a library draws otherwise: then kept seeds mean other runs.
-#[test]
-fn one_seed_is_this_schedule_byte_for_byte() {
-    let plan = Plan {
-        kind: TopologyKind::Masters { nodes: 5 },
-        clients: 3,
-        faults: vec![
-            FaultSpec::Partition {
-                between: one("minority"),
-                and: vec![Target::Clients, Target::Majority],
-                one_way: false,
-                bytes: Bytes::Lost,
-            },
-            FaultSpec::ClientPause {
-                clients: one("some-client"),
-            },
-            FaultSpec::Failover {
-                how: How::Dead,
-                lag_ms: 100,
-                stay: vec![],
-            },
-            FaultSpec::WaitTimeout {},
-        ],
-        quiet_ms: (200, 800),
-        fault_ms: (100, 500),
-        together: 2,
-    };
-    insta::assert_snapshot!(Schedule::generate(7, &plan, 3_000).to_json());
-}
-
-fn phases(events: &[NemesisEvent]) -> Vec<(Option<u32>, Phase)> {
-    let faults = events.iter().filter(|event| event.phase != Phase::Followed);
-    faults.map(|event| (event.id, event.phase)).collect()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_schedule_tells_what_it_does_and_heals_at_its_end() {
-    let mut topology = start(TopologyKind::Masters { nodes: 3 }).await;
-    let plan = Plan {
-        kind: topology.kind(),
-        clients: 2,
-        faults: vec![
-            FaultSpec::ServerPause {
-                servers: one("some-node"),
-            },
-            FaultSpec::Partition {
-                between: one("minority"),
-                and: one("clients"),
-                one_way: false,
-                bytes: Bytes::Lost,
-            },
-            FaultSpec::NodeRestart {
-                servers: one("some-node"),
-            },
-        ],
-        quiet_ms: (10, 40),
-        fault_ms: (20, 60),
-        together: 2,
-    };
-    let schedule = Schedule::generate(3, &plan, 600);
-    println!("{}", schedule.to_json());
-    let mut events = Vec::new();
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
-    let done = schedule.run(&mut field, |event| events.push(event)).await;
-    done.unwrap();
-    assert_eq!(events.len(), schedule.steps.len() * 2);
-    assert!(events.is_sorted_by_key(|event| event.at));
-    topology.wait_healthy(support::PATIENCE).await.unwrap();
-    assert!(works(&topology, 0, 0).await && works(&topology, 1, 2).await);
-}
-
-#[tokio::test]
-async fn a_schedule_that_fails_or_is_stopped_heals_what_it_began() {
-    let mut topology = start(TopologyKind::Masters { nodes: 2 }).await;
-    let pause = FaultSpec::ServerPause {
-        servers: one("node-0"),
-    };
-    let impossible = FaultSpec::ClientPause {
-        clients: one("client-0"),
-    };
-    let schedule = Schedule::of(
-        60_000,
-        &[(0, 50_000, pause.clone()), (10, 60_000, impossible)],
-    );
-    let mut events = Vec::new();
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
-    let done = schedule.run(&mut field, |event| events.push(event)).await;
-    assert!(matches!(done, Err(NemesisError::Client { .. })), "{done:?}");
-    let (a, b) = (Some(0), Some(1));
-    assert_eq!(
-        phases(&events)[..4],
-        [
-            (a, Phase::Starting),
-            (a, Phase::Started),
-            (b, Phase::Starting),
-            (b, Phase::Failed)
-        ]
-    );
-    assert_eq!(phases(&events).last(), Some(&(a, Phase::Healed)));
-    topology.wait_healthy(support::PATIENCE).await.unwrap();
-
-    let schedule = Schedule::of(60_000, &[(0, 50_000, pause)]);
-    let stop = tokio::time::sleep(Duration::from_millis(50));
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
-    let done = schedule.run_until(&mut field, |_| {}, stop).await;
-    done.unwrap();
-    topology.wait_healthy(support::PATIENCE).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn clients_are_led_after_a_primary_that_sentinels_chose() {
-    let mut topology = start(SENTINEL).await;
-    let kill = FaultSpec::NodeRestart {
-        servers: one("primary"),
-    };
-    let schedule = Schedule::of(4_500, &[(0, 4_400, kill)]);
-    let mut followed = Vec::new();
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
-    let record = |event: NemesisEvent| {
-        if event.phase == Phase::Followed {
-            followed.push(event.details["primary"].as_u64().unwrap());
-        }
-    };
-    // A harness must be able to run it beside its clients.
-    fn sendable<T: Send>(run: T) -> T {
-        run
-    }
-    sendable(schedule.run(&mut field, record)).await.unwrap();
-    let primary = topology.primary().await.unwrap();
-    assert_ne!(primary, 0);
-    assert_eq!(followed.last(), Some(&u64::from(primary)));
-    assert_eq!(topology.pointed(0), Some(primary));
-    assert!(works(&topology, 0, 0).await);
-    // A server that died by itself is another matter.
-    assert!(!matches!(
-        topology.check_alive(),
-        Err(TopologyError::Died { .. })
-    ));
 }

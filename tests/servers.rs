@@ -145,7 +145,7 @@ async fn two_servers_have_two_clocks() {
 #[tokio::test]
 async fn a_clock_library_that_does_not_work_is_noticed() {
     let mut options = frozen(servers().remove(0));
-    options.command_patience = Duration::from_millis(100);
+    options.command_patience = Duration::from_secs(1);
     // A file that the loader cannot load: it warns and starts the server without.
     let dir = tempfile::tempdir().unwrap();
     let shim = dir.path().join("liblockproof_shim.so");
@@ -161,7 +161,7 @@ async fn a_clock_library_that_does_not_work_is_noticed() {
 #[tokio::test]
 async fn what_a_paused_server_was_sent_is_applied_when_it_goes_on() {
     let mut options = first();
-    options.command_patience = Duration::from_millis(50);
+    options.command_patience = Duration::from_secs(1);
     let server = Server::start(&options).await.unwrap();
     server.pause().unwrap();
     let error = server.command(&["SET", "k", "v"]).await.unwrap_err();

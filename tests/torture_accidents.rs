@@ -4,7 +4,11 @@ mod cli_support;
 
 use std::os::unix::fs::symlink;
 
+use std::path::Path;
+use std::time::{Duration, Instant};
+
 use cli_support::*;
+use lockproof::report::scenario::ScenarioRow;
 use rustix::process::{Pid, Signal, kill_process};
 
 const STORY: &str = r#"
@@ -19,7 +23,7 @@ kind = "single"
 count = 2
 
 [run]
-duration_ms = 1500
+duration_ms = 2500
 runs = 1
 
 [expect.token]
@@ -36,6 +40,23 @@ fn strike(run: u32, name: &str) -> usize {
         kill_process(Pid::from_raw(*pid as i32).unwrap(), Signal::KILL).unwrap();
     }
     pids.len()
+}
+
+/// Waits until a history tells of this.
+fn await_text(history: &Path, text: &str) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !std::fs::read_to_string(history).is_ok_and(|found| found.contains(text)) {
+        assert!(Instant::now() < deadline, "{text} does not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The only row of a report.
+fn row(place: &Place) -> ScenarioRow {
+    let text = std::fs::read_to_string(place.path("runs/story/report.json")).unwrap();
+    let mut report = lockproof::report::parse(&text).unwrap();
+    assert_eq!(report.scenarios.len(), 1);
+    report.scenarios.remove(0)
 }
 
 /// The run ends with an error that says this, and its history can be judged.
@@ -67,6 +88,66 @@ fn a_server_that_dies_unplanned_ends_the_run_by_its_name() {
 #[test]
 fn a_toxiproxy_that_vanishes_ends_the_run_by_its_name() {
     ends_by("toxiproxy", "toxiproxy-server is not there to be asked");
+}
+
+#[test]
+fn ctrl_c_ends_a_run_in_good_order_and_the_report_tells() {
+    let place = Place::new();
+    // It would go on for a minute, and most of that under a fault.
+    let fault = "[nemesis]\nquiet_ms = [100, 100]\nfault_ms = [50000, 50000]\n\
+                 faults = [{ fault = \"slow-network\", between = [\"client-0\"], \
+                 and = [\"node-0\"], latency_ms = 1, jitter_ms = 0 }]\n";
+    let story = STORY
+        .replace("[run]", &format!("{fault}[run]"))
+        .replace("= 2500", "= 60000")
+        .replace("runs = 1", "runs = 3");
+    place.write("story.toml", &story);
+    let run = place.start("torture story.toml --lock token");
+    let history = place.path("runs/story/token/seed-1.history.jsonl");
+    await_work(&history);
+    await_text(&history, "\"phase\":\"started\"");
+    let children = descendants(run.id());
+    assert!(children.iter().any(|pid| program(*pid) == "redis-server"));
+    kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::INT).unwrap();
+    let said = Said::from(run.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(UNKNOWN), "{said:#?}");
+    assert!(said.err.contains("cut short after"), "{said:#?}");
+    await_end(&children);
+    let text = std::fs::read_to_string(&history).unwrap();
+    assert!(text.ends_with('\n') && text.contains("\"phase\":\"end\""));
+    let row = row(&place);
+    let free = row.free.unwrap();
+    assert_eq!(free.runs.len(), 1, "no other was begun");
+    assert!(free.runs[0].cut_short && free.runs[0].operations > 0);
+    assert!(free.runs[0].seconds < 60.0);
+    assert!(
+        free.oracles.is_empty(),
+        "it counts as no run without a finding"
+    );
+    assert!(row.notes[0].contains("cut short"), "{:?}", row.notes);
+    let judged = place.run(&format!("history check {}", history.display()));
+    assert_ne!(judged.code, Some(USAGE), "{judged:#?}");
+    assert!(
+        judged.out.contains("mutual-exclusion-belief"),
+        "{judged:#?}"
+    );
+}
+
+#[test]
+fn a_run_that_fails_does_not_take_the_earlier_ones_along() {
+    let place = Place::new();
+    place.write("story.toml", &STORY.replace("runs = 1", "runs = 3"));
+    let run = place.start("torture story.toml --lock token");
+    await_work(&place.path("runs/story/token/seed-2.history.jsonl"));
+    assert!(strike(run.id(), "redis-server") > 0);
+    let said = Said::from(run.wait_with_output().unwrap());
+    let complaint = "the run of token with seed 2 failed";
+    said.failed(INTERNAL, &[complaint, "ended by itself"]);
+    let row = row(&place);
+    let seeds: Vec<u64> = row.free.unwrap().runs.iter().map(|run| run.seed).collect();
+    assert_eq!(seeds, [1]);
+    assert!(row.notes[0].contains(complaint), "{:?}", row.notes);
+    assert!(row.notes[0].contains("ended by itself"), "{:?}", row.notes);
 }
 
 #[test]

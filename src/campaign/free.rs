@@ -38,6 +38,16 @@ pub struct Outcomes {
     pub sweep: Vec<(u64, Vec<Outcome>)>,
     /// How long clients worked in each, in ms.
     pub duration_ms: u64,
+    /// Why a further run did not succeed, with its name; no run came after it.
+    pub failed: Option<String>,
+}
+
+impl Outcome {
+    /// What was observed in a run that was cut short was observed. That nothing was
+    /// observed says less than in a whole run, so it does not count as one.
+    fn counts(&self) -> bool {
+        !self.run.cut_short
+    }
 }
 
 /// One row of the table of scenarios and locks. `directed` is the report of the
@@ -81,10 +91,24 @@ pub fn row(
                 .push("a replay or a walk went another way than the model says".into());
         }
     }
+    row.notes.extend(accidents(outcomes));
     if let Some(expected) = expected {
         compare(&mut row, scenario, expected, outcomes);
     }
     row
+}
+
+/// Runs that were cut short, and the one that failed.
+fn accidents(outcomes: &Outcomes) -> Vec<String> {
+    let swept = outcomes.sweep.iter().flat_map(|(_, runs)| runs);
+    let cut = outcomes.plain.iter().chain(swept);
+    let cut = cut.filter(|outcome| !outcome.counts()).map(|outcome| {
+        format!(
+            "{}: cut short after {:.1} s: what was observed stands, that nothing was observed is not counted",
+            outcome.history, outcome.run.seconds
+        )
+    });
+    cut.chain(outcomes.failed.clone()).collect()
 }
 
 /// The servers in words. A lock that asks for several masters gets them where the
@@ -190,7 +214,8 @@ fn finding<'a>(oracle: &str, outcome: &'a Outcome) -> Option<&'a Finding> {
 fn count(oracle: &str, outcomes: &[Outcome], verdict: FindingVerdict) -> u64 {
     let has =
         |outcome: &&Outcome| finding(oracle, outcome).is_some_and(|found| found.verdict == verdict);
-    outcomes.iter().filter(has).count() as u64
+    let counts = |outcome: &&Outcome| verdict == FindingVerdict::Violated || outcome.counts();
+    outcomes.iter().filter(has).filter(counts).count() as u64
 }
 
 /// In how many runs an oracle saw a violation, of those where it could.
@@ -237,6 +262,7 @@ fn run(outcome: &Outcome) -> row::FreeRun {
         seconds: outcome.run.seconds,
         faults: outcome.judgement.faults.values().sum(),
         stall_max_ms: outcome.run.tally.stall_max_ms,
+        cut_short: outcome.run.cut_short,
         observed: named(FindingVerdict::Violated),
         unknown: named(FindingVerdict::Unknown),
         losses: losses(std::slice::from_ref(outcome)),
@@ -287,7 +313,9 @@ fn compare(
         row.agreement = worse(row.agreement, found);
         row.notes.extend(note);
     }
-    if outcomes.plain.is_empty() {
+    // It may have been observed in a run that is missing.
+    let whole = outcomes.failed.is_none() && outcomes.plain.iter().all(Outcome::counts);
+    if outcomes.plain.is_empty() || !whole {
         return;
     }
     for oracle in &expected.observed {

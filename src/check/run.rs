@@ -4,7 +4,6 @@
 //! exhaustive search that answers for all properties at once; each violation
 //! becomes a concrete trace, which checks the tables once more on the way.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -24,45 +23,8 @@ use crate::world::{Action, Plan, World, WorldConfig, WorldError};
 
 use super::{
     CheckReport, CheckResult, Exploration, ExploreOptions, Path, Progress, SCHEMA, SimulateOptions,
-    Simulation, StopReason, Verdict, explore, simulate,
+    Simulation, Sizes, StopReason, Verdict, explore, simulate,
 };
-
-/// Sizes and times of a check.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sizes {
-    /// Competing clients, 1 to 4.
-    pub clients: u8,
-    /// Independent servers, 1 to 7.
-    pub nodes: u8,
-    /// The lease in ticks, 1 to 30.
-    pub ttl_ticks: u8,
-    /// Milliseconds that the lock file sees for a tick, at least 10.
-    pub tick_ms: i64,
-    /// Default time-out of a command in ticks.
-    pub timeout_ticks: u8,
-    /// Values for the file's declared parameters.
-    pub params: BTreeMap<String, f64>,
-}
-
-impl Sizes {
-    /// Two clients, a lease of three ticks of a second, time-outs of one tick.
-    pub fn for_file(file: &LockFile) -> Sizes {
-        Sizes {
-            clients: 2,
-            nodes: file.nodes.default,
-            ttl_ticks: 3,
-            tick_ms: 1000,
-            timeout_ticks: 1,
-            params: BTreeMap::new(),
-        }
-    }
-
-    /// What a tick adds to every clock: one ms more than the lock file's unit,
-    /// so that a deadline n units ahead has passed n ticks later.
-    pub fn step_ms(&self) -> i64 {
-        self.tick_ms + 1
-    }
-}
 
 /// How to search, and how hard to guard.
 #[derive(Clone)]
@@ -122,7 +84,7 @@ impl<'f> Checker<'f> {
     /// # Errors
     /// If the sizes make no sense for this file.
     pub fn new(file: &'f LockFile, options: CheckOptions) -> Result<Checker<'f>, CheckError> {
-        validate(file, &options.sizes)?;
+        options.sizes.validate(file)?;
         Ok(Checker {
             file,
             options,
@@ -587,31 +549,4 @@ pub fn assumptions(set: &[Switch]) -> Vec<Assumption> {
             size: switch.size,
         })
         .collect()
-}
-
-fn validate(file: &LockFile, sizes: &Sizes) -> Result<(), CheckError> {
-    let range = |what: &str, value: i64, least: i64, most: i64| {
-        if (least..=most).contains(&value) {
-            return Ok(());
-        }
-        let text = format!("{what} is {value}; it must be from {least} to {most}");
-        Err(CheckError::Sizes(text))
-    };
-    range(
-        "the number of clients",
-        sizes.clients.into(),
-        1,
-        crate::world::CLIENTS_MAX as i64,
-    )?;
-    let nodes = file.nodes;
-    let what = format!("the number of nodes for {}", file.name);
-    range(
-        &what,
-        sizes.nodes.into(),
-        nodes.min.into(),
-        nodes.max.into(),
-    )?;
-    range("the TTL in ticks", sizes.ttl_ticks.into(), 1, 30)?;
-    range("the tick in ms", sizes.tick_ms, 10, 3_600_000)?;
-    range("the time-out in ticks", sizes.timeout_ticks.into(), 1, 30)
 }

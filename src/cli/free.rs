@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -99,8 +100,12 @@ impl Session<'_> {
         }
     }
 
-    /// Plays all runs of a lock.
-    pub fn play(&self, lock: &LockFile) -> Result<Outcomes, Failure> {
+    /// Plays all runs of a lock. One that fails is the last; what was done before it
+    /// is given beside the failure.
+    ///
+    /// # Errors
+    /// If there is nothing to be played, or nowhere to write.
+    pub fn play(&self, lock: &LockFile) -> Result<(Outcomes, Option<Failure>), Failure> {
         serves(self.scenario, lock)?;
         let folder = self.out.join(&lock.name);
         std::fs::create_dir_all(&folder)
@@ -115,17 +120,30 @@ impl Session<'_> {
             let kind = free::topology_kind(&scenario, lock);
             attach::leave_out(&mut scenario, kind)?;
         }
+        let mut failure = None;
         if self.pauses.is_empty() {
-            outcomes.plain = self.runs_of(&scenario, lock, None)?;
-            return Ok(outcomes);
+            (outcomes.plain, failure) = self.runs_of(&scenario, lock, None);
         }
-        for leases in &self.pauses {
-            let pause_ms = (leases * scenario.clients.ttl_ms as f64).round() as u32;
-            let scenario = with_pause(&scenario, pause_ms, self.duration)?;
-            let runs = self.runs_of(&scenario, lock, Some((*leases, pause_ms)))?;
+        for (leases, pause_ms, scenario) in self.with_pauses(&scenario)? {
+            let (runs, failed) = self.runs_of(&scenario, lock, Some((leases, pause_ms)));
             outcomes.sweep.push((u64::from(pause_ms), runs));
+            failure = failed;
+            if failure.is_some() {
+                break;
+            }
         }
-        Ok(outcomes)
+        outcomes.failed = failure.as_ref().map(Failure::to_string);
+        Ok((outcomes, failure))
+    }
+
+    /// The scenario at each pause length: in leases, in ms.
+    fn with_pauses(&self, scenario: &Scenario) -> Result<Vec<(f64, u32, Scenario)>, Failure> {
+        let each = self.pauses.iter().map(|leases| {
+            let pause_ms = (leases * scenario.clients.ttl_ms as f64).round() as u32;
+            let changed = with_pause(scenario, pause_ms, self.duration)?;
+            Ok((*leases, pause_ms, changed))
+        });
+        each.collect()
     }
 
     fn runs_of(
@@ -133,16 +151,22 @@ impl Session<'_> {
         scenario: &Scenario,
         lock: &LockFile,
         pause: Option<(f64, u32)>,
-    ) -> Result<Vec<Outcome>, Failure> {
+    ) -> (Vec<Outcome>, Option<Failure>) {
         let mut outcomes = Vec::new();
         for seed in self.seed..self.seed.saturating_add(u64::from(self.runs)) {
             // Ctrl-C ends the runs, and what was done is still judged and told.
             if screen::interrupted() {
                 break;
             }
-            outcomes.push(self.one(scenario, lock, pause, seed)?);
+            match self.one(scenario, lock, pause, seed) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(failure) => {
+                    let run = format!("the run of {} with seed {seed} failed", lock.name);
+                    return (outcomes, Some(failure.context(run)));
+                }
+            }
         }
-        Ok(outcomes)
+        (outcomes, None)
     }
 
     fn one(
@@ -198,6 +222,10 @@ impl Session<'_> {
             if screen.is_live() || told.elapsed() >= PLAIN_EVERY {
                 told = Instant::now();
                 screen.say(&progress(title, now));
+            }
+            match screen::interrupted() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
         };
         let run = self
@@ -350,6 +378,12 @@ fn show(title: &str, run: &FreeRun, options: &FreeOptions) -> Result<(), Failure
         run.setup_seconds,
         options.history.display()
     ))?;
+    if run.cut_short {
+        screen::note(format_args!(
+            "{title}: cut short after {:.1} s",
+            run.seconds
+        ));
+    }
     for warning in &run.warnings {
         screen::note(format_args!("warning: {warning}"));
     }

@@ -68,6 +68,16 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Says first what was being done.
+    fn context(self, what: String) -> Failure {
+        Failure {
+            error: self.error.context(what),
+            ..self
+        }
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Typed errors of the library tell their cause themselves; anyhow's own

@@ -72,6 +72,9 @@ struct RunArgs {
     /// Seconds for which clients work in a free run [default: the scenario's]
     #[arg(long, requires = "free", value_name = "SECONDS")]
     duration: Option<f64>,
+    /// Free runs with pauses of these lengths, in leases, as `torture --pauses`
+    #[arg(long, requires = "free", value_name = "LEASES", value_delimiter = ',', num_args = 1..)]
+    pauses: Vec<f64>,
     /// Only one part of the scenarios: `2/4` is the second of four jobs; join the pages
     /// over all with `lockproof report merge`
     #[arg(long, value_name = "K/N")]
@@ -158,6 +161,9 @@ fn play(args: RunArgs) -> Ended {
         .iter()
         .map(|name| load(name))
         .collect::<Result<Vec<_>, _>>()?;
+    for scenario in &scenarios {
+        super::torture::pauses(&args.pauses, scenario)?;
+    }
     let mut exit = Exit::Nothing;
     let mut overview: Option<Report> = None;
     for (place, (name, scenario)) in names.iter().zip(&scenarios).enumerate() {
@@ -226,6 +232,10 @@ fn command(args: &RunArgs, scenarios: &[String]) -> String {
     if let Some(duration) = args.duration {
         command += &format!(" --duration {duration}");
     }
+    if !args.pauses.is_empty() {
+        let pauses: Vec<String> = args.pauses.iter().map(f64::to_string).collect();
+        command += &format!(" --pauses {}", pauses.join(","));
+    }
     command
 }
 
@@ -268,17 +278,25 @@ fn play_one(
         ));
     }
     let mut exit = conclusion(&report, differences.is_empty());
+    let mut failed = None;
     let locks = scenario.expect.keys();
     for lock in locks.filter(|name| args.lock.as_ref().is_none_or(|only| only == *name)) {
-        let (ended, mut row) = add(args, (name, scenario), &mut report, lock, duration)?;
+        let (ended, mut row, failure) = add(args, (name, scenario), &mut report, lock, duration)?;
         let own = |difference: &&String| difference.starts_with(&format!("{lock}: "));
         let notes: Vec<String> = differences.iter().filter(own).cloned().collect();
         row.unexpected |= !notes.is_empty();
         row.notes.extend(notes);
         exit = exit.max(ended);
         report.scenarios.push(row);
+        failed = failure;
+        if failed.is_some() {
+            break;
+        }
     }
     publish(&stage.out, &report)?;
+    if let Some(failed) = failed {
+        return Err(failed);
+    }
     ci::annotate(&report)?;
     Ok((exit, Some(report)))
 }
@@ -290,7 +308,7 @@ fn add(
     report: &mut Report,
     lock: &str,
     duration: std::time::Duration,
-) -> Result<(Exit, ScenarioRow), Failure> {
+) -> Result<(Exit, ScenarioRow, Option<Failure>), Failure> {
     let row = |report: &Report, outcomes: &Outcomes| {
         let command = match &args.lock {
             Some(_) => report.command.clone(),
@@ -299,7 +317,7 @@ fn add(
         rows::row(scenario, lock, Some(report), outcomes, command)
     };
     if !args.free {
-        return Ok((Exit::Fine, row(report, &Outcomes::default())));
+        return Ok((Exit::Fine, row(report, &Outcomes::default()), None));
     }
     let real = args.real.find()?;
     let session = Session {
@@ -308,13 +326,13 @@ fn add(
         duration,
         runs: args.runs.unwrap_or(scenario.run.runs),
         seed: scenario.run.seed,
-        pauses: Vec::new(),
+        pauses: super::torture::pauses(&args.pauses, scenario)?,
         out: args.out.join(&scenario.name),
         proxy: free::proxy(&real)?,
         attach: None,
         real: &real,
     };
-    let outcomes = session.play(&plan::load(lock)?)?;
+    let (outcomes, failed) = session.play(&plan::load(lock)?)?;
     // What stands between clients and servers may differ: replays need to hold
     // single requests, which only the embedded proxy can.
     report.environment.proxy = Some(match free::proxy_name(&session.proxy) {
@@ -323,7 +341,7 @@ fn add(
     });
     let row = row(report, &outcomes);
     let ended = super::torture::conclude(&row, &outcomes)?;
-    Ok((ended, row))
+    Ok((super::torture::after_interrupt(ended), row, failed))
 }
 
 fn conclusion(report: &Report, as_expected: bool) -> Exit {

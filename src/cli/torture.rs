@@ -93,17 +93,29 @@ pub fn run(args: Args) -> Ended {
         if screen::interrupted() {
             break;
         }
-        let outcomes = session.play(lock)?;
+        let (outcomes, failed) = session.play(lock)?;
         let command = command(&args, &session, Some(name));
         let row = rows::row(&scenario, &lock.name, None, &outcomes, command);
         exit = worse(exit, conclude(&row, &outcomes)?);
         report.scenarios.push(row);
         publish(&session.out, &report)?;
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
     }
     ci::summary(&report)?;
     let page = session.out.join("report.html");
     screen::print(format_args!("The report: {}", page.display()))?;
-    Ok(exit)
+    Ok(after_interrupt(exit))
+}
+
+/// What was violated is violated, however many runs are left; that the others are as
+/// expected is not known.
+pub(super) fn after_interrupt(exit: Exit) -> Exit {
+    match exit {
+        Exit::Fine if screen::interrupted() => Exit::Unknown,
+        exit => exit,
+    }
 }
 
 /// After each lock, so that a run that is stopped leaves a report of what it did.
@@ -121,7 +133,7 @@ pub(super) fn worse(exit: Exit, ended: Exit) -> Exit {
 }
 
 /// The pause lengths, shortest first, if the scenario can be run with several.
-fn pauses(asked: &[f64], scenario: &Scenario) -> Result<Vec<f64>, Failure> {
+pub(super) fn pauses(asked: &[f64], scenario: &Scenario) -> Result<Vec<f64>, Failure> {
     if asked.is_empty() {
         return Ok(Vec::new());
     }

@@ -29,7 +29,8 @@ struct Job {
     done: Sender<io::Result<Child>>,
 }
 
-/// Starts `command` as a child that dies (SIGKILL) with this process. Blocks
+/// Starts `command` as a child that dies (SIGKILL) with this process, and in a
+/// process group of its own: Ctrl-C on a terminal is for the harness alone. Blocks
 /// for the time of a fork and an exec. The caller must wait for the child, or
 /// it stays as a zombie until this process ends; [`Reaped`] does that.
 pub fn spawn(mut command: Command) -> io::Result<Child> {
@@ -46,6 +47,7 @@ pub fn spawn(mut command: Command) -> io::Result<Child> {
     // SAFETY: between fork and exec only system calls are made, and neither
     // kind of error that is built there allocates.
     unsafe { command.pre_exec(die_with_parent) };
+    command.process_group(0);
     let (done, result) = channel();
     let gone = || io::Error::other("the thread that starts processes is gone");
     spawner()?.send(Job { command, done }).map_err(|_| gone())?;

@@ -179,6 +179,9 @@ pub struct FreeRun {
     /// The longest time for which a client did not run although nobody had
     /// stopped it, in ms.
     pub stall_max_ms: u64,
+    /// It was ended before its time (Ctrl-C).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
     /// Oracles that saw a violation.
     pub observed: Vec<String>,
     /// Oracles that cannot tell.

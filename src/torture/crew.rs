@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, OnceLock};
@@ -75,8 +74,7 @@ impl Crew {
             .arg("actor")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
+            .stderr(Stdio::piped());
         let mut child = spawn(command)?;
         let mut line = serde_json::to_vec(&orders)?;
         line.push(b'\n');
@@ -116,6 +114,14 @@ impl Crew {
             member.hear_out();
         }
         killed
+    }
+
+    /// Ends every actor now, in the midst of what it does.
+    pub fn dismiss(&mut self) {
+        for client in 0..self.members.len() as u16 {
+            // Each that is left is one of its members, so this cannot fail.
+            let _ = Clients::kill(self, client);
+        }
     }
 
     /// What actors that failed said last, by number.

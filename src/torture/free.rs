@@ -1,10 +1,12 @@
 //! One free run, from the first server to the last line of its history.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::actor::Orders;
 use super::clock::now_ns;
@@ -67,6 +69,9 @@ pub struct FreeRun {
     pub seconds: f64,
     /// How long it took until they did, in s.
     pub setup_seconds: f64,
+    /// It was asked to stop before its time: clients were ended in the midst of
+    /// their work, and nothing was looked at afterwards.
+    pub cut_short: bool,
     /// What went wrong without ending the run.
     pub warnings: Vec<String>,
 }
@@ -110,14 +115,15 @@ pub enum FreeError {
     Clients(io::Error),
 }
 
-/// Plays the scenario once. `watch` is told a few times a second how it goes.
+/// Who is told a few times a second how a run goes, and may end it.
+pub type Watch<'w> = dyn FnMut(&Now) -> ControlFlow<()> + Send + 'w;
+
+/// Plays the scenario once. When `watch` breaks off, faults are healed, clients are
+/// ended, and the history ends there; it is whole up to then.
 ///
 /// # Errors
 /// See [`FreeError`]. Servers and clients are gone when this returns.
-pub async fn run(
-    options: &FreeOptions,
-    watch: &mut (dyn FnMut(&Now) + Send),
-) -> Result<FreeRun, FreeError> {
+pub async fn run(options: &FreeOptions, watch: &mut Watch<'_>) -> Result<FreeRun, FreeError> {
     let began = Instant::now();
     let (servers, store_only) = (topology_options(options), store_options(options));
     let (topology, store) = tokio::join!(Topology::start(&servers), Server::start(&store_only));
@@ -138,7 +144,7 @@ async fn play(
     began: Instant,
     topology: &mut Topology,
     store: &mut Server,
-    watch: &mut (dyn FnMut(&Now) + Send),
+    watch: &mut Watch<'_>,
 ) -> Result<FreeRun, FreeError> {
     let began_ns = now_ns();
     let header = header(options, topology).await;
@@ -166,26 +172,20 @@ async fn play(
     let working = Instant::now();
     let schedule = schedule(options);
     let struck = strike(&schedule, topology, &mut crew, &recorder, watch).await;
-    let mut warnings = Vec::new();
-    let patience = Duration::from_millis(patience_ms(options));
-    let killed = crew.finish(Instant::now() + patience);
-    if killed > 0 {
-        warnings.push(format!("{killed} clients did not end by themselves"));
-    }
+    let cut_short = struck.as_ref().is_ok_and(ControlFlow::is_break);
+    let warnings = end(options, crew, cut_short);
     let seconds = working.elapsed().as_secs_f64();
-    for (client, said) in crew.complaints() {
-        warnings.push(format!("client {client} failed: {said}"));
-    }
-    drop(crew);
-    struck?;
+    struck.map(drop)?;
     topology.check_alive()?;
     if options.attach.is_some() {
         // Whether somebody else's servers live only they can say.
         topology.wait_healthy(HEALTH_PATIENCE).await?;
     }
     store.check_alive()?;
-    let probe = orders_of_probe(options, topology, store.address(), began_ns);
-    conclude(options, topology, &mut connection, &recorder, probe).await?;
+    if !cut_short {
+        let probe = orders_of_probe(options, topology, store.address(), began_ns);
+        conclude(options, topology, &mut connection, &recorder, probe).await?;
+    }
     if let Some(source) = recorder.take_error() {
         return Err(history_error(options, source));
     }
@@ -194,8 +194,26 @@ async fn play(
         tally: recorder.tally(),
         seconds,
         setup_seconds,
+        cut_short,
         warnings,
     })
+}
+
+/// Ends the clients: by themselves, or at once. Gives what went wrong.
+fn end(options: &FreeOptions, mut crew: Crew, cut_short: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if cut_short {
+        crew.dismiss();
+    }
+    let patience = Duration::from_millis(patience_ms(options));
+    let killed = crew.finish(Instant::now() + patience);
+    if killed > 0 {
+        warnings.push(format!("{killed} clients did not end by themselves"));
+    }
+    for (client, said) in crew.complaints() {
+        warnings.push(format!("client {client} failed: {said}"));
+    }
+    warnings
 }
 
 fn history_error(options: &FreeOptions, source: io::Error) -> FreeError {
@@ -406,15 +424,18 @@ async fn set_up(
     Ok(())
 }
 
-/// Carries out the schedule while clients work, and tells how it goes.
+/// Carries out the schedule while clients work, and tells how it goes. Breaks if it
+/// was told to.
 async fn strike(
     schedule: &Schedule,
     topology: &mut Topology,
     crew: &mut Crew,
     recorder: &Recorder,
-    watch: &mut (dyn FnMut(&Now) + Send),
-) -> Result<(), FreeError> {
+    watch: &mut Watch<'_>,
+) -> Result<ControlFlow<()>, FreeError> {
     let began = Instant::now();
+    let stop = Notify::new();
+    let mut go = ControlFlow::Continue(());
     let in_force = std::sync::Mutex::new(Vec::<(Option<u32>, String)>::new());
     let record = |event: NemesisEvent| {
         let mut in_force = in_force
@@ -431,19 +452,23 @@ async fn strike(
         topology,
         clients: crew,
     };
-    let mut run = std::pin::pin!(schedule.run(&mut field, record));
+    let mut run = std::pin::pin!(schedule.run_until(&mut field, record, stop.notified()));
     let mut looks = tokio::time::interval(Duration::from_millis(200));
     loop {
         tokio::select! {
-            ended = &mut run => return Ok(ended?),
-            _ = looks.tick() => {
+            ended = &mut run => return Ok(ended.map(|()| go)?),
+            _ = looks.tick(), if go.is_continue() => {
                 let faults = in_force
                     .lock()
                     .unwrap_or_else(std::sync::PoisonError::into_inner)
                     .iter()
                     .map(|(_, name)| name.clone())
                     .collect();
-                watch(&Now { elapsed: began.elapsed(), tally: recorder.tally(), faults });
+                go = watch(&Now { elapsed: began.elapsed(), tally: recorder.tally(), faults });
+                if go.is_break() {
+                    // A step that is being done is finished first.
+                    stop.notify_one();
+                }
             }
         }
     }

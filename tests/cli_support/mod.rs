@@ -166,3 +166,16 @@ pub fn await_work(history: &Path) {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+/// Waits until none of these processes runs any more.
+pub fn await_end(processes: &[u32]) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let lives = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    while processes.iter().any(lives) {
+        assert!(Instant::now() < deadline, "left behind: {processes:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

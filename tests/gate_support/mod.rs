@@ -319,3 +319,53 @@ pub fn failed(reason: &str) -> Outcome {
         reason: reason.to_string(),
     }
 }
+
+/// One client takes the lock, the other finds it taken, the first releases it.
+pub fn happy_path() -> Trace {
+    let mut script = Script::new("token", 2, 1);
+    script.take_token_lock(0, "t-1");
+    script.tick().write(0);
+    script.acquire(1, "t-2");
+    let busy = script.send(1, 0, &["SET", "lock:a", "t-2", "NX", "PX", "3000"]);
+    script.execute(busy, Reply::Nil);
+    script.free(1, "idle").deliver(busy);
+    script.outcome(1, "acquire", Outcome::Busy);
+    let text = script.script("release_if_owner");
+    script.release(0);
+    let del = script.send(0, 0, &["EVAL", &text, "1", "lock:a", "t-1"]);
+    script.execute(del, Reply::Int(1));
+    script.free(0, "idle").deliver(del);
+    script.outcome(0, "release", done(Some(true)));
+    script.trace
+}
+
+/// Document 003: a DEL that is under way for longer than the lease.
+pub fn late_del() -> Trace {
+    let mut script = Script::new("setnx-expire", 3, 1);
+    script.take_setnx_lock(0, "t-1");
+    script.release(0);
+    let del = script.send(0, 0, &["DEL", "lock:a"]);
+    script.fault(Fault::Delay {
+        client: 0,
+        node: 0,
+        message: 3,
+        reply: false,
+        ticks: 4,
+    });
+    script.tick().tick();
+    script.free(0, "idle").wake(0, 0, true);
+    script.outcome(0, "release", failed("no reply in time"));
+    script.tick().tick();
+    script.take_setnx_lock(1, "t-2");
+    script.execute(del, Reply::Int(1)).deliver_late(del);
+    script.take_setnx_lock(2, "t-3");
+    script.violates("mutual-exclusion-belief")
+}
+
+/// Why a trace was not replayed.
+pub fn reason(verdict: &ReplayVerdict) -> &str {
+    match verdict {
+        ReplayVerdict::NotReplayable { reason } => reason,
+        other => panic!("not `not replayable`: {other}"),
+    }
+}

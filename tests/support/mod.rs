@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // each test file uses its own part of it
 
+pub mod nemesis;
+
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::super::topology::{Party, Topology, TopologyError, TopologyKind};
+use super::node_restart::Felled;
 use super::partition::{Bytes, Partition};
 use super::target::{Target, resolve_clients};
 use super::{Fault, Field, NemesisError, Struck};
@@ -56,6 +57,7 @@ pub struct Failover {
     lag_ms: u32,
     stay: Vec<Target>,
     old: Option<u16>,
+    felled: Option<Felled>,
     stayed: Vec<u16>,
     partitions: Vec<Partition>,
 }
@@ -69,6 +71,7 @@ impl Failover {
             lag_ms,
             stay: stay.to_vec(),
             old: None,
+            felled: None,
             stayed: Vec::new(),
             partitions: Vec::new(),
         }
@@ -96,7 +99,7 @@ impl Failover {
         self.promote(old, heir, field.topology).await?;
         let new = self.await_promoted(old, heir, field.topology).await?;
         if self.how == How::Writable && field.topology.kind().sentinels() > 0 {
-            field.topology.server(Party::Node(old))?.resume()?;
+            self.raise(old, field.topology).await?;
         }
         field.topology.note_failover();
         field.topology.follow_primary().await?;
@@ -147,9 +150,18 @@ impl Failover {
         let party = Party::Node(old);
         let under_sentinel = field.topology.kind().sentinels() > 0;
         match self.how {
-            How::Dead => field.topology.server_mut(party)?.kill()?,
-            How::Frozen => field.topology.server(party)?.pause()?,
-            How::Writable if under_sentinel => field.topology.server(party)?.pause()?,
+            How::Dead => {
+                self.felled = Some(Felled::Killed);
+                field.topology.kill_server(party)?;
+            }
+            How::Frozen => {
+                self.felled = Some(Felled::Paused);
+                field.topology.pause_server(party)?;
+            }
+            How::Writable if under_sentinel => {
+                self.felled = Some(Felled::Paused);
+                field.topology.pause_server(party)?;
+            }
             How::CutOff => {
                 let mut from = others(field.topology, old);
                 from.push(Target::Sentinels);
@@ -162,6 +174,15 @@ impl Failover {
             }
             How::Writable | How::Command | How::Force => {}
         }
+        Ok(())
+    }
+
+    /// Takes back what made the old primary fall, as far as it was this fault.
+    async fn raise(&mut self, old: u16, topology: &mut Topology) -> Result<(), NemesisError> {
+        if let Some(felled) = self.felled {
+            felled.raise(Party::Node(old), topology).await?;
+        }
+        self.felled = None;
         Ok(())
     }
 
@@ -180,7 +201,7 @@ impl Failover {
                     _ => None,
                 });
                 for node in rest {
-                    topology.set_primary_of(node, Some(heir)).await?;
+                    topology.follow_when_up(node, heir).await?;
                 }
             }
             (TopologyKind::Sentinel { .. }, How::Command) => {
@@ -233,20 +254,13 @@ impl Failover {
         let Some(old) = self.old else {
             return Ok(json!({}));
         };
-        // An attached one was neither killed nor stopped.
-        if field.topology.options().attach.is_none() {
-            let server = field.topology.server_mut(Party::Node(old))?;
-            match server.pid() {
-                None => server.restart().await?,
-                Some(_) => server.resume()?,
-            }
-        }
+        self.raise(old, field.topology).await?;
         let primary = field.topology.primary().await?;
         // A cluster settles that by itself. Sentinel would too, ten seconds later;
         // an operator would not wait for it.
         let by_order = !matches!(field.topology.kind(), TopologyKind::Cluster { .. });
         if by_order && primary != old {
-            field.topology.set_primary_of(old, Some(primary)).await?;
+            field.topology.follow_when_up(old, primary).await?;
         }
         field.topology.follow_primary().await?;
         self.old = None;

@@ -4,11 +4,11 @@
 //! written, because the page cache outlives a process. (What a power failure takes
 //! away is another fault.)
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::super::topology::Party;
+use super::super::topology::{Party, Topology, TopologyError};
 use super::target::{Target, names, resolve};
-use super::{Fault, Field, Struck};
+use super::{Fault, Field, NemesisError, Struck};
 
 /// Servers are dead until healed.
 #[derive(Clone, Debug)]
@@ -34,9 +34,9 @@ impl Fault for NodeRestart {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            self.struck = resolve(&self.servers, field.topology).await?;
-            for party in &self.struck {
-                field.topology.server_mut(*party)?.kill()?;
+            for party in resolve(&self.servers, field.topology).await? {
+                self.struck.push(party);
+                field.topology.kill_server(party)?;
             }
             Ok(json!({
                 "servers": names(&self.struck),
@@ -47,27 +47,42 @@ impl Fault for NodeRestart {
 
     fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            restart_all(&self.struck, field).await?;
-            self.struck.clear();
-            Ok(json!({}))
+            let felled = Felled::Killed;
+            felled.raise_all(&mut self.struck, field.topology).await
         })
     }
 }
 
-/// Starts those that are dead.
-pub(super) async fn restart_all(
-    parties: &[Party],
-    field: &mut Field<'_>,
-) -> Result<(), super::NemesisError> {
-    let mut first = Ok(());
-    for party in parties {
-        let server = field.topology.server_mut(*party)?;
-        if server.pid().is_none() {
-            let restarted = server.restart().await;
-            if first.is_ok() {
-                first = restarted.map_err(super::NemesisError::from);
-            }
+/// What a fault did to the process of a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Felled {
+    Killed,
+    Paused,
+}
+
+impl Felled {
+    /// Takes it back.
+    pub async fn raise(self, party: Party, topology: &mut Topology) -> Result<(), TopologyError> {
+        match self {
+            Felled::Killed => topology.revive_server(party).await,
+            Felled::Paused => topology.resume_server(party).await,
         }
     }
-    first
+
+    /// Takes it back for each of these servers, also after an error; those that
+    /// failed stay in the list. Gives the first error.
+    pub async fn raise_all(
+        self,
+        struck: &mut Vec<Party>,
+        topology: &mut Topology,
+    ) -> Result<Value, NemesisError> {
+        let mut first = Ok(json!({}));
+        for party in std::mem::take(struck) {
+            if let Err(error) = self.raise(party, topology).await {
+                struck.push(party);
+                first = first.and(Err(error.into()));
+            }
+        }
+        first
+    }
 }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::super::server::Persistence;
 use super::super::topology::Party;
-use super::node_restart::restart_all;
+use super::node_restart::Felled;
 use super::target::{Target, names, resolve};
 use super::{Fault, Field, Struck};
 
@@ -42,17 +42,18 @@ impl Fault for PowerLoss {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            self.struck = resolve(&self.servers, field.topology).await?;
+            let parties = resolve(&self.servers, field.topology).await?;
             let mut synced = Vec::new();
-            for party in &self.struck {
+            for party in &parties {
                 synced.push(field.topology.server(*party)?.aof_len()?);
             }
             sleep(Duration::from_millis(self.lost_ms.into())).await;
             let everysec = field.topology.options().persistence == Persistence::Everysec;
             let mut lost = Vec::new();
-            for (party, kept) in self.struck.iter().zip(synced) {
-                let server = field.topology.server_mut(*party)?;
-                server.kill()?;
+            for (party, kept) in parties.into_iter().zip(synced) {
+                self.struck.push(party);
+                field.topology.kill_server(party)?;
+                let server = field.topology.server(party)?;
                 let written = server.aof_len()?;
                 if everysec {
                     server.truncate_aof_to(kept)?;
@@ -69,9 +70,8 @@ impl Fault for PowerLoss {
 
     fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            restart_all(&self.struck, field).await?;
-            self.struck.clear();
-            Ok(json!({}))
+            let felled = Felled::Killed;
+            felled.raise_all(&mut self.struck, field.topology).await
         })
     }
 }

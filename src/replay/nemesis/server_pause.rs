@@ -6,6 +6,7 @@
 use serde_json::json;
 
 use super::super::topology::Party;
+use super::node_restart::Felled;
 use super::target::{Target, names, resolve};
 use super::{Fault, Field, Struck};
 
@@ -33,9 +34,10 @@ impl Fault for ServerPause {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            self.struck = resolve(&self.servers, field.topology).await?;
-            for party in &self.struck {
-                field.topology.server(*party)?.pause()?;
+            for party in resolve(&self.servers, field.topology).await? {
+                // Listed first: a pause that fails half way is healed too.
+                self.struck.push(party);
+                field.topology.pause_server(party)?;
             }
             Ok(json!({ "servers": names(&self.struck) }))
         })
@@ -43,15 +45,8 @@ impl Fault for ServerPause {
 
     fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            let mut first = Ok(json!({}));
-            for party in self.struck.drain(..) {
-                // Nobody stays stopped because another could not be resumed.
-                let resumed = field.topology.server(party)?.resume();
-                if let (Ok(_), Err(error)) = (&first, resumed) {
-                    first = Err(error.into());
-                }
-            }
-            first
+            let felled = Felled::Paused;
+            felled.raise_all(&mut self.struck, field.topology).await
         })
     }
 }

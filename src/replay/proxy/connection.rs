@@ -21,66 +21,16 @@ use tokio::time::{Instant, sleep_until};
 
 use super::event::{Event, LinkId, ProxyEvent, Unanswered};
 use super::frame::{FrameError, parse_reply, parse_request};
-use super::lane::{Key, Next, Refusal, Waiting};
+use super::lane::{Key, Next};
+use super::settings::{Settings, Way};
 use super::stream::{Answer, Delivery, Stream};
+use super::thread::note_traffic;
 use super::tracker::Tracker;
-use super::{Cut, Direction, ProxyError};
+use super::{Cut, Direction};
 
-/// How one direction of a link behaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Way {
-    pub hold: bool,
-    pub delay: Duration,
-    /// Plus or minus up to this.
-    pub jitter: Duration,
-    pub blackhole: bool,
-    /// 0 is no limit.
-    pub kb_per_s: u32,
-    /// How late the sender's end of the connection arrives.
-    pub slow_close: Duration,
-    /// After so many bytes the connection ends.
-    pub limit: Option<u64>,
-}
+mod orders;
 
-impl Way {
-    /// Nothing waits for a time.
-    fn is_prompt(&self) -> bool {
-        self.delay.is_zero() && self.jitter.is_zero() && self.kb_per_s == 0
-    }
-}
-
-/// How a link behaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Settings {
-    pub report: bool,
-    pub to_server: Way,
-    pub to_client: Way,
-}
-
-impl Settings {
-    pub fn way(&mut self, direction: Direction) -> &mut Way {
-        match direction {
-            Direction::ToServer => &mut self.to_server,
-            Direction::ToClient => &mut self.to_client,
-        }
-    }
-}
-
-/// An order from the harness.
-#[derive(Debug)]
-pub(super) enum Order {
-    Set(Settings, Answer<()>),
-    Release(Direction, Key, Answer<Delivery>),
-    Lose(Direction, Key, Answer<()>),
-    /// A reply is to go to the client, and the connection ends with it.
-    ReleaseLast(Key, Answer<()>),
-    /// `lose`: what waits is lost too.
-    Cut {
-        how: Cut,
-        lose: bool,
-        done: Answer<()>,
-    },
-}
+pub(super) use orders::Order;
 
 /// What every connection of a link is told at its birth.
 #[derive(Clone, Debug)]
@@ -89,6 +39,8 @@ pub(super) struct Birth {
     pub id: u64,
     pub settings: Settings,
     pub raw: bool,
+    /// Its thread is to stay awake for a moment after each message.
+    pub keeps_awake: bool,
     pub frame_bytes_max: usize,
     pub seed: u64,
     pub events: mpsc::UnboundedSender<ProxyEvent>,
@@ -220,7 +172,11 @@ impl Connection {
         stream.partial.reserve(READ_BYTES);
         match socket.try_read_buf(&mut stream.partial) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Ok(count) if count > 0 => {}
+            Ok(count) if count > 0 => {
+                if self.birth.keeps_awake {
+                    note_traffic();
+                }
+            }
             // A reset says the same as an end of file, and that writing is in vain.
             ended => {
                 stream.open = false;
@@ -455,90 +411,6 @@ impl Connection {
         client_gone && !self.to_client.open && idle && told
     }
 
-    async fn obey(&mut self, order: Order) -> Result<(), FrameError> {
-        match order {
-            Order::Set(settings, done) => {
-                self.set(settings);
-                self.report_waiting()?;
-                self.advance();
-                let _ = done.send(Ok(()));
-            }
-            Order::Release(direction, key, done) => {
-                match self.stream(direction).lane.release(key) {
-                    Ok(waiting) => self.pass(direction, key, &waiting.bytes, Some(done)),
-                    Err(refusal) => drop(done.send(Err(self.refused(key, refusal)))),
-                }
-            }
-            Order::ReleaseLast(key, done) => match self.to_client.lane.release(key) {
-                Ok(waiting) => {
-                    // Corked, the reply and the end leave in one segment.
-                    let corked = match &self.client {
-                        Some(client) => rustix::net::sockopt::set_tcp_cork(client, true),
-                        None => Ok(()),
-                    };
-                    self.pass(Direction::ToClient, key, &waiting.bytes, None);
-                    if let Some(client) = &self.client {
-                        self.to_client.out.flush(client);
-                    }
-                    self.close_client(Cut::Fin).await;
-                    let _ = done.send(corked.map_err(|error| ProxyError::Socket {
-                        what: "hold back the end of a reply",
-                        source: error.into(),
-                    }));
-                }
-                Err(refusal) => drop(done.send(Err(self.refused(key, refusal)))),
-            },
-            Order::Lose(direction, key, done) => {
-                let lost = self.stream(direction).lane.lose(key);
-                let _ = done.send(lost.map_err(|refusal| self.refused(key, refusal)));
-            }
-            Order::Cut { how, lose, done } => {
-                if lose {
-                    self.to_server.lane.lose_all();
-                    self.to_client.lane.lose_all();
-                }
-                self.close_client(how).await;
-                if self.birth.raw {
-                    // Bytes that are held would keep the server in the dark.
-                    self.end().await;
-                }
-                let _ = done.send(Ok(()));
-            }
-        }
-        Ok(())
-    }
-
-    fn set(&mut self, mut settings: Settings) {
-        for direction in [Direction::ToServer, Direction::ToClient] {
-            let (old, new) = (
-                *self.birth.settings.way(direction),
-                *settings.way(direction),
-            );
-            let stream = self.stream(direction);
-            if old.limit != new.limit {
-                stream.counted = 0;
-            }
-            if new.is_prompt() {
-                stream.lane.hurry();
-                stream.busy_until = None;
-            }
-        }
-        self.birth.settings = settings;
-    }
-
-    fn refused(&self, key: Key, refusal: Refusal) -> ProxyError {
-        let (connection, seq) = (self.birth.id, key.number());
-        match refusal {
-            Refusal::NotHeld => ProxyError::NotHeld { connection, seq },
-            Refusal::AfterLoss => ProxyError::AfterLoss { connection, seq },
-            Refusal::Overtakes(front) => ProxyError::Overtakes {
-                connection,
-                seq,
-                front: front.number(),
-            },
-        }
-    }
-
     /// Closes the client's side at once. Requests that wait stay: on a real
     /// network they would be on their way as well.
     async fn close_client(&mut self, how: Cut) {
@@ -560,25 +432,6 @@ impl Connection {
         drop(client);
         self.to_server.open = false;
         self.to_client.out.close();
-    }
-
-    /// Tells of what already waits, when the harness begins to look.
-    fn report_waiting(&mut self) -> Result<(), FrameError> {
-        if !self.birth.settings.report || self.birth.raw {
-            return Ok(());
-        }
-        for direction in [Direction::ToServer, Direction::ToClient] {
-            let mut found = Vec::new();
-            for waiting in self.stream(direction).lane.unreported() {
-                waiting.reported = true;
-                let Waiting { key, bytes, .. } = &*waiting;
-                found.push((*key, bytes.clone()));
-            }
-            for (key, frame) in found {
-                self.report(direction, key, &frame)?;
-            }
-        }
-        Ok(())
     }
 
     fn report(&self, direction: Direction, key: Key, frame: &[u8]) -> Result<(), FrameError> {

@@ -22,16 +22,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::super::server_port::{PortLease, listen};
-use super::connection::{Birth, Connection, Order, Settings};
+use super::connection::{Birth, Connection, Order};
 use super::event::{Event, LinkId, ProxyEvent};
 use super::frame::FRAME_BYTES_MAX;
 use super::lane::Key;
+use super::settings::Settings;
 use super::stream::Answer;
 pub use super::stream::Delivery;
+use super::thread;
 use super::{Applied, Cut, Direction, Link, LinkAction, ProxyError};
 
 /// What happens to messages.
@@ -86,6 +89,8 @@ pub struct EmbeddedProxy {
     shared: Arc<Shared>,
     doors: mpsc::UnboundedSender<(bool, Answer<()>)>,
     task: JoinHandle<()>,
+    /// Where all of its tasks run.
+    home: Handle,
 }
 
 #[derive(Debug)]
@@ -125,7 +130,19 @@ impl EmbeddedProxy {
         };
         let lease = PortLease::take().map_err(socket)?;
         let address = lease.address();
-        let listener = listen(address).map_err(socket)?;
+        // What is told to somebody would have to cross to him from the proxies' thread.
+        let passes = options.mode == Mode::Pass;
+        let home = match passes {
+            false => Handle::current(),
+            true => thread::handle().map_err(|source| ProxyError::Socket {
+                what: "start the thread of the proxies",
+                source,
+            })?,
+        };
+        let listener = {
+            let _inside = home.enter();
+            listen(address).map_err(socket)?
+        };
         let registry = Registry {
             upstream,
             birth: Birth {
@@ -133,6 +150,7 @@ impl EmbeddedProxy {
                 id: 0,
                 settings: settings(options.mode, Settings::default()),
                 raw: options.framing == Framing::Raw,
+                keeps_awake: passes,
                 frame_bytes_max: options.frame_bytes_max,
                 seed: options.seed,
                 events,
@@ -144,12 +162,13 @@ impl EmbeddedProxy {
             registry: Mutex::new(registry),
         });
         let (doors, orders) = mpsc::unbounded_channel();
-        let task = tokio::spawn(accept(shared.clone(), address, listener, orders));
+        let task = home.spawn(accept(shared.clone(), address, listener, orders));
         Ok(EmbeddedProxy {
             lease,
             shared,
             doors,
             task,
+            home,
         })
     }
 
@@ -161,7 +180,14 @@ impl EmbeddedProxy {
     /// Takes in a client that connected to another address of this harness, as
     /// if it had connected to this one. While connections are refused it is reset.
     pub fn adopt(&self, client: TcpStream) {
-        take_in(&self.shared, client);
+        let moved = client.into_std().and_then(|client| {
+            // From its runtime to that of the proxies.
+            let _inside = self.home.enter();
+            take_in(&self.shared, TcpStream::from_std(client)?);
+            Ok(())
+        });
+        // Without a descriptor for it the client is closed: a link that fails.
+        drop(moved);
     }
 
     /// The connections that are alive, by number.

@@ -21,7 +21,9 @@ pub mod toxiproxy;
 
 mod connection;
 mod lane;
+mod settings;
 mod stream;
+mod thread;
 mod toxiproxy_api;
 mod tracker;
 

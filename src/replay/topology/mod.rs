@@ -30,6 +30,7 @@ mod error;
 mod health;
 mod names;
 mod options;
+mod outage;
 mod replicated;
 mod role;
 mod sentinel;
@@ -56,6 +57,7 @@ use super::server::Server;
 use super::server_admin::ask;
 use crate::redis::Reply;
 use door::Door;
+use outage::Outage;
 use wire::{Wire, WireMaker};
 
 /// How often something that is waited for is looked at.
@@ -142,6 +144,8 @@ pub struct Topology {
     pinned: BTreeSet<u16>,
     /// Whom the harness made primary last.
     promoted: u16,
+    /// The servers that faults have stopped or killed so far.
+    outages: BTreeMap<Party, Outage>,
     /// When the primary changed last by a fault.
     failed_over: Option<Instant>,
     options: TopologyOptions,
@@ -164,6 +168,7 @@ impl Topology {
             pointed: Vec::new(),
             pinned: BTreeSet::new(),
             promoted: 0,
+            outages: BTreeMap::new(),
             failed_over: None,
             options: options.clone(),
             maker,
@@ -228,7 +233,8 @@ impl Topology {
         seat.own().ok_or(TopologyError::Attached(party))
     }
 
-    /// The same, to be killed or restarted.
+    /// The same, to be killed or restarted. Faults use [`Topology::kill_server`] and
+    /// [`Topology::pause_server`], which know of each other.
     ///
     /// # Errors
     /// As [`Topology::server`].

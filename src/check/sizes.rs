@@ -1,0 +1,66 @@
+//! How large the world of a check is.
+
+use std::collections::BTreeMap;
+
+use super::CheckError;
+use crate::lock::LockFile;
+
+/// Sizes and times of a check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sizes {
+    /// Competing clients, 1 to 4.
+    pub clients: u8,
+    /// Independent servers, 1 to 7.
+    pub nodes: u8,
+    /// The lease in ticks, 1 to 30.
+    pub ttl_ticks: u8,
+    /// Milliseconds that the lock file sees for a tick, at least 10.
+    pub tick_ms: i64,
+    /// Default time-out of a command in ticks.
+    pub timeout_ticks: u8,
+    /// Values for the file's declared parameters.
+    pub params: BTreeMap<String, f64>,
+}
+
+impl Sizes {
+    /// Two clients, a lease of three ticks of a second, time-outs of one tick.
+    pub fn for_file(file: &LockFile) -> Sizes {
+        Sizes {
+            clients: 2,
+            nodes: file.nodes.default,
+            ttl_ticks: 3,
+            tick_ms: 1000,
+            timeout_ticks: 1,
+            params: BTreeMap::new(),
+        }
+    }
+
+    /// What a tick adds to every clock: one ms more than the lock file's unit,
+    /// so that a deadline n units ahead has passed n ticks later.
+    pub fn step_ms(&self) -> i64 {
+        self.tick_ms + 1
+    }
+
+    /// Refuses sizes that no world can have.
+    pub(super) fn validate(&self, file: &LockFile) -> Result<(), CheckError> {
+        let range = |what: &str, value: i64, least: i64, most: i64| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            let text = format!("{what} is {value}; it must be from {least} to {most}");
+            Err(CheckError::Sizes(text))
+        };
+        range(
+            "the number of clients",
+            self.clients.into(),
+            1,
+            crate::world::CLIENTS_MAX as i64,
+        )?;
+        let nodes = file.nodes;
+        let what = format!("the number of nodes for {}", file.name);
+        range(&what, self.nodes.into(), nodes.min.into(), nodes.max.into())?;
+        range("the TTL in ticks", self.ttl_ticks.into(), 1, 30)?;
+        range("the tick in ms", self.tick_ms, 10, 3_600_000)?;
+        range("the time-out in ticks", self.timeout_ticks.into(), 1, 30)
+    }
+}
