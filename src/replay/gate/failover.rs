@@ -88,11 +88,13 @@ impl Rig {
         Ok(self.wires.follow(client, node, server).await?)
     }
 
-    /// The node's old server is gone. Killing it shows clients what a demotion
-    /// does, which ends their connections.
+    /// The node's old server is nobody's any more. Clients learn of that as they do
+    /// from Sentinel, which ends the connections of a server that it demotes (Redis
+    /// manual, "Sentinel client spec"). Its data goes when it follows the new one.
     pub(super) async fn end_old(&mut self, node: u8) -> Result<(), GateError> {
-        let old = self.old_place(node)?;
-        self.fleet.servers[old].kill()?;
+        let old = &self.fleet.servers[self.old_place(node)?];
+        let command = ["CLIENT", "KILL", "TYPE", "normal"];
+        replica::expect_ok(old, &command).await?;
         let server = self.second(node);
         self.wires.node_replaced(node, server).await?;
         Ok(())
