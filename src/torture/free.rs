@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::actor::Orders;
-use super::clock::now_ns;
 use super::crew::Crew;
 use super::recorder::{Recorder, Tally};
 use super::store::{Store, StoreError};
@@ -16,6 +15,7 @@ use crate::history::{Header, Kind, Process, SCHEMA};
 use crate::lock::LockFile;
 use crate::redis::Reply;
 use crate::replay::binaries::Binary;
+use crate::replay::monotonic::now_ns;
 use crate::replay::nemesis::{Field, NemesisError, NemesisEvent, Phase, Plan, Schedule};
 use crate::replay::protocol::{ClockMode, Init, PROTOCOL};
 use crate::replay::server::{Persistence, Server, ServerError, ServerOptions};
@@ -328,6 +328,7 @@ fn orders(
             timeout_ms: scenario.clients.timeout_ms,
             params: options.lock.params.clone(),
             lock: Some(options.lock.path.clone()),
+            notes: None,
             clock: ClockMode::Real,
             epoch_ms: None,
             seed,
