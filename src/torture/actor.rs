@@ -188,7 +188,9 @@ async fn act(orders: Orders, voice: Voice, skews: Receiver<Skew>) -> Result<(), 
     init.id = adapter.fresh_id();
     // Into the same pipe as what this process says: should both be killed, what
     // was noted reaches the history all the same.
-    init.notes = Some(format!("/proc/{}/fd/1", std::process::id()));
+    if init.lock.is_some() {
+        init.notes = Some(format!("/proc/{}/fd/1", std::process::id()));
+    }
     match adapter.request(&ToClient::Init(Box::new(init))).await? {
         FromClient::Ready { .. } => {}
         FromClient::Error { message, .. } => return Err(ActorError::Refused(message)),

@@ -34,12 +34,14 @@ pub(super) struct Claim {
 /// A list is made shorter whenever it has grown by so many.
 const LONG: usize = 48;
 
-/// The end of the latest claim that was surely over before `time`, if every
-/// claim that `stands` did happen: what ended before this began was not the last.
-pub(super) fn floor(claims: &[Claim], time: u64, stands: impl Fn(&Claim) -> bool) -> u64 {
+/// When the latest claim began that was surely over before `time`, if every claim
+/// that `stands` did happen: what had ended by then was not the last.
+///
+/// `None` if there is none: then the entry may be older than all that is known.
+pub(super) fn floor(claims: &[Claim], time: u64, stands: impl Fn(&Claim) -> bool) -> Option<u64> {
     let over = claims.iter().filter(|claim| claim.to < time);
     let over = over.filter(|claim| stands(claim));
-    over.map(|claim| claim.from).max().unwrap_or(0)
+    over.map(|claim| claim.from).max()
 }
 
 /// The command `id` ended: its claim is this from now on, or none.
@@ -92,7 +94,7 @@ pub(super) fn prune(claims: &mut Vec<Claim>, now: u64) {
     let floor = floor(claims, now, |claim| claim.standing == Standing::Certain);
     claims.retain(|claim| {
         let settled = !matches!(claim.standing, Standing::Pending | Standing::Open(_));
-        !settled || claim.to >= floor
+        !settled || Some(claim.to) >= floor
     });
     // A wider claim that is not certain excuses more and accuses less.
     let vague = |claim: &Claim| matches!(claim.standing, Standing::Possible | Standing::Own);

@@ -36,7 +36,8 @@ struct State {
     hold: Option<Hold>,
     /// When its last acquire was invoked, if that is open or of unknown outcome.
     asked: Option<u64>,
-    acquiring: bool,
+    /// The line of its open acquire.
+    acquiring: Option<u64>,
 }
 
 /// All clients.
@@ -58,9 +59,9 @@ impl Holders {
         self.states.get(&client).and_then(|state| state.doing)
     }
 
-    /// True while its acquire is open.
-    pub(super) fn is_acquiring(&self, client: u32) -> bool {
-        self.states.get(&client).is_some_and(|s| s.acquiring)
+    /// The line of its acquire, while that is open.
+    pub(super) fn acquiring(&self, client: u32) -> Option<u64> {
+        self.states.get(&client)?.acquiring
     }
 
     /// How the client stands to a removal from `from` to `to`, which is now.
@@ -73,7 +74,7 @@ impl Holders {
             (Some(hold), _) if to < hold.until => Holding::Surely(hold.line),
             (Some(hold), _) => Holding::Past(hold.line),
             (None, Some(asked)) if asked > from => Holding::No,
-            (None, Some(_)) if state.acquiring => Holding::Acquiring,
+            (None, Some(_)) if state.acquiring.is_some() => Holding::Acquiring,
             (None, Some(_)) => Holding::Perhaps,
             (None, None) => Holding::No,
         }
@@ -86,7 +87,7 @@ impl Holders {
             state.doing = Some(op.f);
         }
         match op.f {
-            F::Acquire => (state.asked, state.acquiring) = (Some(op.invoked), true),
+            F::Acquire => (state.asked, state.acquiring) = (Some(op.invoked), Some(op.line)),
             F::Release => state.asked = None,
             _ => {}
         }
@@ -102,7 +103,7 @@ impl Holders {
     /// Its acquire ended.
     pub(super) fn acquired(&mut self, op: &Op, client: u32, end: &End<'_>) {
         let state = self.states.entry(client).or_default();
-        state.acquiring = false;
+        state.acquiring = None;
         if end.kind != Kind::Info {
             state.asked = None;
         }

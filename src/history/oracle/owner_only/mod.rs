@@ -26,7 +26,8 @@
 //!
 //! A server that was restarted or replaced may come back with entries that were
 //! gone, and two may answer under one name for a while. So after a fault of that
-//! kind an entry may be anybody's until the next claim.
+//! kind an entry may be anybody's until the next claim, as it may be before the
+//! first.
 //!
 //! Rejected: looking at the order of replies as if it were the order of
 //! execution. It accuses one who releases while the next owner's reply overtakes
@@ -64,8 +65,8 @@ struct Sent {
     client: u32,
     intent: Intent,
     from: u64,
-    /// Its client's acquire was open when it was sent.
-    acquiring: bool,
+    /// The line of its client's acquire, if that was open when it was sent.
+    acquiring: Option<u64>,
     given_up: bool,
 }
 
@@ -144,7 +145,7 @@ impl OwnerOnly {
             client,
             intent,
             from: op.invoked,
-            acquiring: self.holders.is_acquiring(client),
+            acquiring: self.holders.acquiring(client),
             given_up: false,
         };
         self.sent.insert(id, sent);
@@ -213,12 +214,12 @@ impl OwnerOnly {
         &mut self,
         place: usize,
         client: u32,
-        acquiring: bool,
+        acquiring: Option<u64>,
         effect: Effect,
     ) -> Option<Standing> {
         let certain = effect == Effect::Claimed;
         // Sent in an acquire that has ended: it comes too late to be decided by it.
-        let acquiring = acquiring && self.holders.is_acquiring(client);
+        let acquiring = acquiring.is_some() && acquiring == self.holders.acquiring(client);
         if effect != Effect::Nothing && acquiring {
             let places = self.pending.entry(client).or_default();
             match places.iter_mut().find(|(other, _)| *other == place) {
@@ -287,7 +288,7 @@ impl OwnerOnly {
             return self.removal_ended(place, None, effect, (now, record.line));
         }
         // An id that no command has: such a claim is open for no time.
-        let acquiring = self.holders.is_acquiring(client);
+        let acquiring = self.holders.acquiring(client);
         if let Some(standing) = self.standing(place, client, acquiring, effect) {
             const SEEN: u64 = u64::MAX;
             self.places[place].sent(client, SEEN, now);

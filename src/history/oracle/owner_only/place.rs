@@ -1,9 +1,7 @@
 //! One key on one server: the claims on it that count, and the removals that
 //! cannot be judged yet.
 
-use std::collections::BTreeSet;
-
-use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::claims::{self, Claim, Standing};
 use super::removal::Removal;
@@ -14,9 +12,10 @@ pub(super) struct Place {
     claims: Vec<Claim>,
     /// Commands that were given up and may have claimed at any time since, by
     /// client: when they were sent, and their ids. A late reply takes them out.
-    unanswered: FxHashMap<u32, BTreeSet<(u64, u64)>>,
-    /// The first of those whose client died: nobody will ever know.
-    lost: Option<(u64, u32)>,
+    unanswered: BTreeMap<u32, BTreeSet<(u64, u64)>>,
+    /// When the first of those was sent whose client died, by client: nobody will
+    /// ever know.
+    lost: BTreeMap<u32, u64>,
     /// Removals that are under way, or wait for what they overlapped.
     pub removals: Vec<Removal>,
 }
@@ -84,8 +83,9 @@ impl Place {
     /// Nobody will read the replies to what the client sent.
     pub(super) fn crash(&mut self, client: u32) {
         let unanswered = self.unanswered.remove(&client).unwrap_or_default();
-        let first = unanswered.first().map(|(from, _)| (*from, client));
-        self.lost = [self.lost, first].into_iter().flatten().min();
+        if let Some((from, _)) = unanswered.first() {
+            self.lost.entry(client).or_insert(*from);
+        }
     }
 
     /// All that the client's open acquire did here, as one claim.
@@ -116,7 +116,11 @@ impl Place {
         };
         let mut candidates = self.claims.clone();
         candidates.extend(self.unanswered.iter().filter_map(first));
-        candidates.extend(self.lost.map(|(from, client)| forever(from, client)));
+        candidates.extend(
+            self.lost
+                .iter()
+                .map(|(client, from)| forever(*from, *client)),
+        );
         candidates
     }
 }

@@ -57,7 +57,7 @@ impl Removal {
         self.claims
             .iter()
             .filter(own)
-            .any(|claim| claim.to >= floor)
+            .any(|claim| Some(claim.to) >= floor)
     }
 
     /// Notes how all that made claims stand to it.
@@ -102,12 +102,13 @@ impl Removal {
         };
         let certain = |claim: &Claim| claim.standing == Standing::Certain;
         let (last, begun) = self.last(certain, |claim| claim.standing != Standing::Own);
-        let own = |claim: &Claim| claim.client == self.client && claim.to >= begun;
-        let shaken = |begun| done.shaken.is_some_and(|until| until >= begun);
-        if self.claims.iter().any(own) || shaken(begun) {
+        let own = |claim: &Claim| claim.client == self.client && Some(claim.to) >= begun;
+        // Nobody's, or what a server came back with.
+        let older = |begun: Option<u64>| begun.is_none() || done.shaken >= begun;
+        if self.claims.iter().any(own) {
             return Verdict::Fine;
         }
-        if let Some(verdict) = all_surely(&last, holding) {
+        if let Some(verdict) = all_surely(&last, holding).filter(|_| !older(begun)) {
             return verdict;
         }
         // The worst reading: whatever may have been claimed by one who may hold was.
@@ -118,7 +119,7 @@ impl Removal {
         let (last, begun) = self.last(stands, stands);
         let all_may = last.iter().all(|claim| can_hold(holding(claim.client)));
         match last.first() {
-            Some(claim) if all_may && !shaken(begun) => {
+            Some(claim) if all_may && !older(begun) => {
                 let line = match holding(claim.client) {
                     Holding::Surely(line) | Holding::Past(line) => Some(line),
                     _ => None,
@@ -135,9 +136,9 @@ impl Removal {
         &self,
         stands: impl Fn(&Claim) -> bool,
         counts: impl Fn(&Claim) -> bool,
-    ) -> (Vec<&Claim>, u64) {
+    ) -> (Vec<&Claim>, Option<u64>) {
         let floor = floor(&self.claims, self.from, stands);
-        let last = self.claims.iter().filter(|claim| claim.to >= floor);
+        let last = self.claims.iter().filter(|claim| Some(claim.to) >= floor);
         (last.filter(|claim| counts(claim)).collect(), floor)
     }
 }
