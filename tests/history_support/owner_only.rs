@@ -78,7 +78,7 @@ pub fn acts(draws: &[Draw]) -> Vec<Act> {
 
 impl Client {
     fn next(&mut self, choice: u8, more: u8, ids: &mut u64) -> Did {
-        let yes = more % 2 == 0;
+        let yes = more.is_multiple_of(2);
         if choice == 0 {
             (self.phase, self.asked, self.open) = (Phase::Idle, false, None);
             self.given_up.clear();
