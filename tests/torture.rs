@@ -259,3 +259,23 @@ fn what_a_lock_sends_is_recorded_and_tells_who_removes_anothers_entry() {
         assert!(line.contains("\"sha1:") && line.len() < 400, "{line}");
     }
 }
+
+#[test]
+fn clients_that_come_back_and_the_probe_at_the_end_have_numbers_of_their_own() {
+    let place = Place::new();
+    let said =
+        place.run("torture crash-between-commands --lock token --duration 5 --seed 1 --out runs");
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    let folder = place.path("runs/crash-between-commands/token");
+    let history = text(&only(&folder, ".history.jsonl"));
+    let dead = history.matches("\"f\":\"crash\"").count();
+    assert!(dead > 0, "nobody came back");
+    let event = |line: &str| serde_json::from_str::<lockproof::history::Event>(line).ok();
+    let clients: BTreeSet<_> = history
+        .lines()
+        .filter_map(event)
+        .filter(|event| event.f == "acquire")
+        .map(|event| event.process)
+        .collect();
+    assert_eq!(clients.len(), 5 + dead + 1, "{clients:?}");
+}

@@ -102,6 +102,11 @@ impl Crew {
         })
     }
 
+    /// A process number that no actor of this crew has had.
+    pub fn next_process(&self) -> u32 {
+        self.next_process
+    }
+
     /// Waits until every actor has ended by itself; those that have not by
     /// `deadline` are killed and counted.
     pub fn finish(&mut self, deadline: Instant) -> usize {

@@ -176,6 +176,7 @@ async fn play(
     for (client, said) in crew.complaints() {
         warnings.push(format!("client {client} failed: {said}"));
     }
+    let next_process = crew.next_process();
     drop(crew);
     struck?;
     topology.check_alive()?;
@@ -184,7 +185,9 @@ async fn play(
         topology.wait_healthy(HEALTH_PATIENCE).await?;
     }
     store.check_alive()?;
-    let probe = orders_of_probe(options, topology, store.address(), began_ns);
+    let mut probe = orders_of_probe(options, topology, store.address(), began_ns);
+    // Clients that came back after their death have had the numbers up to here.
+    probe.process = next_process;
     conclude(options, topology, &mut connection, &recorder, probe).await?;
     if let Some(source) = recorder.take_error() {
         return Err(history_error(options, source));
