@@ -1,5 +1,6 @@
-//! How fast a history is judged: a generated one of a million operations, from
-//! the file's text to the findings, and how much memory that takes.
+//! How fast a history is judged: a generated one of a million operations and half
+//! a million commands, from the file's text to the findings, and how much memory
+//! that takes.
 //!
 //! The text is made first and kept in memory, so that no disk is measured. The
 //! peak of the process is told before and after, because the difference is what
@@ -10,6 +11,21 @@ use std::time::Instant;
 
 use lockproof::history::{JudgeOptions, Reader, judge};
 
+/// What a free run records of a lock's commands beside the operations: the command
+/// with its words, and its reply.
+fn command(text: &mut Vec<u8>, time: u64, (client, id): (u64, u64), argv: &str, reply: &str) {
+    for (time, kind, rest) in [
+        (time + 10_000, "invoke", format!(r#""argv":{argv}"#)),
+        (time + 30_000, "ok", format!(r#""reply":{reply}"#)),
+    ] {
+        writeln!(
+            text,
+            r#"{{"time":{time},"process":"node-0","type":"{kind}","f":"execute","value":{{"client":{client},"id":{id},{rest}}}}}"#
+        )
+        .unwrap();
+    }
+}
+
 /// Five clients take turns at a lock; each holds it for three operations.
 fn generate(operations: u64, set: bool) -> Vec<u8> {
     let mut text = Vec::new();
@@ -18,19 +34,29 @@ fn generate(operations: u64, set: bool) -> Vec<u8> {
     let mut time = 0u64;
     let mut element = 0u64;
     let mut elements = Vec::new();
-    let mut line = |text: &mut Vec<u8>, client: u64, kind: &str, f: &str, value: String| {
+    let mut line = |text: &mut Vec<u8>, client: u64, kind: &str, f: &str, value: String| -> u64 {
         time += 50_000;
         writeln!(
             text,
             r#"{{"time":{time},"process":{client},"type":"{kind}","f":"{f}","value":{value}}}"#
         )
         .unwrap();
+        time
     };
     for turn in 0..operations / 4 {
         let client = turn % 5;
         let token = format!(r#"{{"token":"t{turn}-5e6f70","key":"lock:a"}}"#);
         let granted = format!(r#"{{"validity_ms":1999,"fence":{turn}}}"#);
-        line(&mut text, client, "invoke", "acquire", token);
+        let words = format!(r#"["SET","lock:a","t{turn}-5e6f70","NX","PX","2000"]"#);
+        let began = line(&mut text, client, "invoke", "acquire", token);
+        let id = (client << 32) + turn / 5 * 2;
+        command(
+            &mut text,
+            began,
+            (client, id + 1),
+            &words,
+            r#"{"status":"OK"}"#,
+        );
         line(&mut text, client, "ok", "acquire", granted);
         if set {
             for _ in 0..2 {
@@ -54,7 +80,11 @@ fn generate(operations: u64, set: bool) -> Vec<u8> {
             line(&mut text, client, "invoke", "write", value);
             line(&mut text, client, "ok", "write", "null".into());
         }
-        line(&mut text, client, "invoke", "release", "null".into());
+        let words = format!(
+            r#"["EVAL","sha1:5d1c6f1d3a1c9e77aa0b7f7a2ce0a9a1b2c3d4e5","1","lock:a","t{turn}-5e6f70"]"#
+        );
+        let began = line(&mut text, client, "invoke", "release", "null".into());
+        command(&mut text, began, (client, id + 2), &words, r#"{"int":1}"#);
         line(
             &mut text,
             client,
@@ -68,7 +98,7 @@ fn generate(operations: u64, set: bool) -> Vec<u8> {
         writeln!(
             text,
             r#"{{"time":{},"process":"harness","type":"ok","f":"final-set","value":{all}}}"#,
-            time + 1
+            operations * 1_000_000
         )
         .unwrap();
     }

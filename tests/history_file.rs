@@ -451,7 +451,7 @@ fn documented(language: &str) -> Vec<String> {
 
 #[test]
 fn the_documented_histories_get_the_documented_verdicts() {
-    let [pause, release] = documented("jsonl").try_into().expect("two histories");
+    let [pause, release, sent] = documented("jsonl").try_into().expect("three histories");
     let violated = |text: &str| -> Vec<String> {
         let judgement = judged(text);
         assert_eq!(judgement.warnings, Vec::<String>::new());
@@ -461,8 +461,9 @@ fn the_documented_histories_get_the_documented_verdicts() {
     };
     assert_eq!(violated(&pause), ["mutual-exclusion-belief"]);
     assert_eq!(violated(&release), ["lost-updates", "owner-only-release"]);
+    assert_eq!(violated(&sent), ["owner-only-release"]);
     // Each line is an event as other programs would parse it.
-    for text in [&pause, &release] {
+    for text in [&pause, &release, &sent] {
         let events: Result<Vec<Event>, ReadError> = Reader::new(text.as_bytes()).unwrap().collect();
         assert_eq!(events.unwrap().len() + 1, text.lines().count());
     }

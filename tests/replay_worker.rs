@@ -45,6 +45,7 @@ fn init(lock: &str, node: SocketAddr, clock: ClockMode) -> Init {
         timeout_ms: 200,
         params: Default::default(),
         lock: Some(lock.to_string()),
+        notes: None,
         clock,
         epoch_ms: (clock == ClockMode::Virtual).then_some(1_700_000_000_000),
         seed: 7,

@@ -253,3 +253,53 @@ fn a_harness_that_is_killed_leaves_a_whole_history_and_no_process() {
     assert_ne!(said.code, Some(USAGE), "{said:#?}");
     assert!(said.out.contains("mutual-exclusion-belief"), "{said:#?}");
 }
+
+#[test]
+fn what_a_lock_sends_is_recorded_and_tells_who_removes_anothers_entry() {
+    let place = Place::new();
+    let owner_only = |lock: &str| -> (serde_json::Value, String) {
+        let line = format!("torture overrun --lock {lock} --duration 6 --seed 3 --out {lock}");
+        let said = place.run(&line);
+        assert_eq!(said.code, Some(FINE), "{said:#?}");
+        let folder = place.path(&format!("{lock}/overrun/{lock}"));
+        let judged: serde_json::Value =
+            serde_json::from_str(&text(&only(&folder, ".judgement.json"))).unwrap();
+        let mut findings = judged["findings"].as_array().unwrap().iter();
+        let finding = findings.find(|finding| finding["oracle"] == "owner-only-release");
+        let history = text(&only(&folder, ".history.jsonl"));
+        (finding.unwrap().clone(), history)
+    };
+    let (blind, _) = owner_only("setnx-expire");
+    assert_eq!(blind["verdict"], "violated", "{blind}");
+    let (token, history) = owner_only("token");
+    assert_eq!(token["verdict"], "not-observed", "{token}");
+    assert!(token["checked"].as_u64().unwrap() > 0, "{token}");
+    let scripts: Vec<&str> = history
+        .lines()
+        .filter(|line| line.contains("EVAL"))
+        .collect();
+    assert!(!scripts.is_empty());
+    for line in scripts {
+        assert!(line.contains("\"sha1:") && line.len() < 400, "{line}");
+    }
+}
+
+#[test]
+fn clients_that_come_back_and_the_probe_at_the_end_have_numbers_of_their_own() {
+    let place = Place::new();
+    let said =
+        place.run("torture crash-between-commands --lock token --duration 5 --seed 1 --out runs");
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    let folder = place.path("runs/crash-between-commands/token");
+    let history = text(&only(&folder, ".history.jsonl"));
+    let dead = history.matches("\"f\":\"crash\"").count();
+    assert!(dead > 0, "nobody came back");
+    let event = |line: &str| serde_json::from_str::<lockproof::history::Event>(line).ok();
+    let clients: BTreeSet<_> = history
+        .lines()
+        .filter_map(event)
+        .filter(|event| event.f == "acquire")
+        .map(|event| event.process)
+        .collect();
+    assert_eq!(clients.len(), 5 + dead + 1, "{clients:?}");
+}

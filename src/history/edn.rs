@@ -48,6 +48,10 @@ fn put_event(out: &mut String, event: &Event, index: u64) {
     out.push_str("{:process ");
     match event.process {
         Process::Client(client) => out.push_str(&client.to_string()),
+        // Jepsen's processes do one thing at a time, a server's commands do not.
+        Process::Node(node) if event.f == "execute" && !event.value["id"].is_null() => {
+            put_name(out, &format!("node-{node}.{}", event.value["id"]));
+        }
         other => put_name(out, &other.to_string()),
     }
     out.push_str(match event.kind {

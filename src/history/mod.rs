@@ -17,12 +17,14 @@
 //! | [`Writer`], [`Reader`] | the file, one whole line an event |
 //! | `record`, `scalar` | an event as the judge reads it: no tree, no copies |
 //! | `order`, `operations` | events in order of time; invocations with their ends |
+//! | `commands` | the same for commands on their way to a server and back |
 //! | `oracle/` | one file a question |
 //! | [`judge`] | all oracles over one pass |
 //! | [`timeline`] | who held when, small enough to be drawn |
 //!
 //! Nothing here knows a socket, a clock or the rest of lockproof.
 
+mod commands;
 mod edn;
 mod judge;
 mod operations;
@@ -30,6 +32,7 @@ mod oracle;
 mod order;
 mod reader;
 mod record;
+mod runs;
 mod scalar;
 pub mod timeline;
 mod writer;

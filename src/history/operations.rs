@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::commands::{self, Commands};
 use super::reader::{Problem, ReadError};
 use super::record::{Details, F, Record};
 use super::{Kind, Process};
@@ -56,6 +57,21 @@ pub(super) struct End<'a> {
     pub why: Why,
 }
 
+/// What an end says of which the history says nothing.
+pub(super) const NOTHING: &Details = &Details {
+    key: None,
+    validity_ns: None,
+    fence: None,
+    effect: None,
+    value: None,
+    read: None,
+    wrote: None,
+    round: None,
+    element: None,
+    rare: None,
+    wrong: None,
+};
+
 /// What an oracle sees.
 pub(super) enum Seen<'a> {
     Invoked(&'a Op),
@@ -99,6 +115,8 @@ impl Seen<'_> {
 #[derive(Default)]
 pub(super) struct Operations {
     open: FxHashMap<Process, Op>,
+    /// Commands on their way to a server and back.
+    commands: Commands,
     /// Clients that died inside of an operation, and its line.
     cut: FxHashMap<Process, u64>,
     keys: FxHashMap<Box<str>, usize>,
@@ -122,6 +140,9 @@ impl Operations {
         see: &mut impl FnMut(Seen<'_>),
     ) -> Result<Option<String>, ReadError> {
         self.last = (record.time, record.line);
+        if commands::is_interval(&record) {
+            return self.commands.take(record, see);
+        }
         let strict = matches!(record.process, Process::Client(_));
         match record.kind {
             Kind::Invoke if strict || record.process == Process::Harness => {
@@ -140,6 +161,7 @@ impl Operations {
 
     /// Whatever is open now stays unknown.
     pub(super) fn finish(&mut self, see: &mut impl FnMut(Seen<'_>)) {
+        self.commands.finish(self.last, see);
         let mut open: Vec<Op> = self.open.drain().map(|(_, op)| op).collect();
         open.sort_by_key(|op| op.line);
         for op in open {
@@ -261,6 +283,7 @@ impl Operations {
 
     fn note(&mut self, record: &Record, see: &mut impl FnMut(Seen<'_>)) {
         if let Some(client) = Seen::Noted(record).death() {
+            self.commands.crash(client, self.last, see);
             let process = Process::Client(client);
             if let Some(op) = self.open.remove(&process) {
                 self.count_unknown(&op);
@@ -276,19 +299,6 @@ impl Operations {
     }
 
     fn nobody_knows(&self, why: Why) -> End<'static> {
-        const NOTHING: &Details = &Details {
-            key: None,
-            validity_ns: None,
-            fence: None,
-            effect: None,
-            value: None,
-            read: None,
-            wrote: None,
-            round: None,
-            element: None,
-            rare: None,
-            wrong: None,
-        };
         End {
             kind: Kind::Info,
             time: self.last.0,

@@ -84,6 +84,20 @@ pub enum Problem {
     /// An end of something else than what began.
     #[error("{process} completes another `f` than the one that it invoked in line {open}")]
     OtherCompletion { process: Process, open: u64 },
+    /// Two commands with one id.
+    #[error(
+        "a command has the id {id}, which another had before; give each command of the file one of its own"
+    )]
+    IdTwice { id: u64 },
+    /// The end of a command that nobody sent.
+    #[error("no command has the id {id}; its invocation is missing or stands later")]
+    UnknownId { id: u64 },
+    /// A command that has ended, ends.
+    #[error("the command {id} is completed twice; only a reply may still follow an `info`")]
+    CompletedTwice { id: u64 },
+    /// Another client's command, or one to another server.
+    #[error("the command {id} was sent by another client or to another server in line {open}")]
+    OtherCommand { id: u64, open: u64 },
 }
 
 impl Problem {

@@ -91,6 +91,8 @@ pub(super) struct Rare {
     pub coupons: Option<i64>,
     pub counter: Option<i64>,
     pub client: Option<u32>,
+    /// Of a command that has an interval.
+    pub id: Option<u64>,
     pub after_ms: Option<f64>,
     pub gap_ms: Option<f64>,
     pub winners: Option<Vec<Element>>,
@@ -134,6 +136,7 @@ impl Details {
             Name::Element => self.element.is_some(),
             Name::Left => rare(|rare| rare.left.is_some()),
             Name::Client => rare(|rare| rare.client.is_some()),
+            Name::Id => rare(|rare| rare.id.is_some()),
             Name::Winners => rare(|rare| rare.winners.is_some()),
             Name::Elements => rare(|rare| rare.elements.is_some()),
             Name::Keys => rare(|rare| rare.keys.is_some()),
@@ -149,18 +152,45 @@ impl Record {
         if self.f == F::Other {
             return Ok(());
         }
-        for name in needed(self.f, self.kind) {
+        for name in self.needed() {
             if !self.details.has(*name) && self.details.wrong != Some(*name) {
                 return Err(format!("its `value` lacks `{}`", name.text()));
             }
         }
         match self.details.wrong {
+            // Only commands have one; elsewhere it is somebody's own field.
+            Some(Name::Id) if self.f != F::Execute => Ok(()),
             Some(name) => Err(format!(
                 "`{}` in its `value` has a wrong type or range",
                 name.text()
             )),
+            None if self.f == F::Execute => self.check_command(),
             None => Ok(()),
         }
+    }
+
+    fn needed(&self) -> &'static [Name] {
+        // A note of what was executed exactly then, or one end of an interval.
+        let interval = self.details.has(Name::Id);
+        match (self.f, self.kind) {
+            (F::Execute, Kind::Invoke) => &[Name::Client, Name::Id, Name::Argv],
+            (F::Execute, Kind::Ok | Kind::Fail) => &[Name::Client, Name::Id],
+            (F::Execute, Kind::Info) if interval => &[Name::Client, Name::Id],
+            (f, kind) => needed(f, kind),
+        }
+    }
+
+    fn check_command(&self) -> Result<(), String> {
+        let Some(rare) = self.details.rare() else {
+            return Ok(());
+        };
+        if self.kind != Kind::Invoke && rare.id.is_some() && rare.argv.is_some() {
+            return Err(
+                "its `value` has both an `id` and `argv`, which stand together only in an invoke"
+                    .into(),
+            );
+        }
+        Ok(())
     }
 }
 
@@ -246,7 +276,7 @@ names! {
     Left = "left", Coupons = "coupons", Counter = "counter", Round = "round",
     Winners = "winners", Element = "element", Elements = "elements", Keys = "keys",
     AfterMs = "after_ms", Client = "client", Argv = "argv", Reply = "reply", Phase = "phase",
-    Fault = "fault", GapMs = "gap_ms",
+    Fault = "fault", GapMs = "gap_ms", Id = "id",
 }
 
 /// A field's name, borrowed from nothing.
@@ -409,8 +439,9 @@ impl<'de> Visitor<'de> for FoundVisitor {
                         || set(&mut found.details, name, scalar).is_some()
                 }
             };
-            if !fits {
-                found.details.wrong.get_or_insert(name);
+            // An id that is none may be no mistake, so it hides no other.
+            if !fits && matches!(found.details.wrong, None | Some(Name::Id)) {
+                found.details.wrong = Some(name);
             }
         }
         Ok(found)
@@ -444,6 +475,7 @@ fn set(details: &mut Details, name: Name, scalar: Scalar) -> Option<()> {
         Name::Client => {
             details.rare_mut().client = Some(u32::try_from(scalar.whole()?).ok()?);
         }
+        Name::Id => details.rare_mut().id = Some(u64::try_from(scalar.whole()?).ok()?),
         Name::AfterMs => details.rare_mut().after_ms = Some(scalar.number()?),
         Name::GapMs => details.rare_mut().gap_ms = Some(scalar.number()?),
         Name::Phase => details.rare_mut().phase = Some(text(scalar)?.into()),

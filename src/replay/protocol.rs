@@ -137,6 +137,10 @@ pub struct Init {
     /// The lock file to run. Real libraries have none and ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
+    /// A file or pipe to append notes of the lock's commands to, for lockproof's
+    /// own worker (`replay::notes`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
     /// Who moves the client's clock.
     pub clock: ClockMode,
     /// Virtual time: the clock's first value, in ms since 1970.

@@ -22,12 +22,12 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::clock::now_ns;
 use super::stall;
 use super::store::{Store, StoreError};
 use super::workload::{self, Bench};
 use crate::history::{Event, Kind, Process};
 use crate::replay::client::{ClientCommand, ClientError, ClientLimits, ClientProcess};
+use crate::replay::monotonic::now_ns;
 use crate::replay::protocol::{Call, CallResult, FromClient, Init, Mode, ToClient};
 use crate::scenario::{Range, WorkloadKind};
 use crate::trace::Outcome;
@@ -186,6 +186,11 @@ async fn act(orders: Orders, voice: Voice, skews: Receiver<Skew>) -> Result<(), 
     let mut adapter = ClientProcess::spawn(&command, limits).await?;
     let mut init = orders.init.clone();
     init.id = adapter.fresh_id();
+    // Into the same pipe as what this process says: should both be killed, what
+    // was noted reaches the history all the same.
+    if init.lock.is_some() {
+        init.notes = Some(format!("/proc/{}/fd/1", std::process::id()));
+    }
     match adapter.request(&ToClient::Init(Box::new(init))).await? {
         FromClient::Ready { .. } => {}
         FromClient::Error { message, .. } => return Err(ActorError::Refused(message)),

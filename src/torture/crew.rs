@@ -16,8 +16,9 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::actor::{Orders, Skew};
+use super::commands;
 use super::recorder::Recorder;
-use crate::history::{Event, Kind, Process};
+use crate::history::{Kind, Process};
 use crate::replay::nemesis::Clients;
 use crate::replay::process::{Tail, signal, spawn, stop};
 
@@ -79,9 +80,10 @@ impl Crew {
         let mut line = serde_json::to_vec(&orders)?;
         line.push(b'\n');
         let adapter = Arc::new(OnceLock::new());
+        let process = orders.process;
         let events = child.stdout.take().map(|stdout| {
             let (adapter, recorder) = (Arc::clone(&adapter), self.recorder.clone());
-            std::thread::spawn(move || read_events(stdout, &adapter, &recorder))
+            std::thread::spawn(move || read_events(stdout, process, &adapter, &recorder))
         });
         let mut stdin = child.stdin.take();
         if let Some(stdin) = &mut stdin {
@@ -96,6 +98,11 @@ impl Crew {
             events,
             stopped: false,
         })
+    }
+
+    /// A process number that no actor of this crew has had.
+    pub fn next_process(&self) -> u32 {
+        self.next_process
     }
 
     /// Waits until every actor has ended by itself; those that have not by
@@ -260,11 +267,10 @@ impl Clients for Crew {
     }
 }
 
-fn read_events(stdout: impl Read, adapter: &OnceLock<u32>, recorder: &Recorder) {
+fn read_events(stdout: impl Read, process: u32, adapter: &OnceLock<u32>, recorder: &Recorder) {
     for line in BufReader::new(stdout).split(b'\n') {
         let Ok(line) = line else { return };
-        // A line that a kill cut in two is no event.
-        let Ok(event) = serde_json::from_slice::<Event>(&line) else {
+        let Some(event) = commands::read(&line, process, recorder.began_ns()) else {
             continue;
         };
         if event.f == "ready" {

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::actor::Orders;
-use super::clock::now_ns;
 use super::crew::Crew;
 use super::recorder::{Recorder, Tally};
 use super::store::{Store, StoreError};
@@ -18,6 +17,7 @@ use crate::history::{Header, Kind, Process, SCHEMA};
 use crate::lock::LockFile;
 use crate::redis::Reply;
 use crate::replay::binaries::Binary;
+use crate::replay::monotonic::now_ns;
 use crate::replay::nemesis::{Field, NemesisError, NemesisEvent, Phase, Plan, Schedule};
 use crate::replay::protocol::{ClockMode, Init, PROTOCOL};
 use crate::replay::server::{Persistence, Server, ServerError, ServerOptions};
@@ -173,6 +173,7 @@ async fn play(
     let schedule = schedule(options);
     let struck = strike(&schedule, topology, &mut crew, &recorder, watch).await;
     let cut_short = struck.as_ref().is_ok_and(ControlFlow::is_break);
+    let next_process = crew.next_process();
     let warnings = end(options, crew, cut_short);
     let seconds = working.elapsed().as_secs_f64();
     struck.map(drop)?;
@@ -183,7 +184,9 @@ async fn play(
     }
     store.check_alive()?;
     if !cut_short {
-        let probe = orders_of_probe(options, topology, store.address(), began_ns);
+        let mut probe = orders_of_probe(options, topology, store.address(), began_ns);
+        // Clients that came back after their death have had the numbers up to here.
+        probe.process = next_process;
         conclude(options, topology, &mut connection, &recorder, probe).await?;
     }
     if let Some(source) = recorder.take_error() {
@@ -362,6 +365,7 @@ fn orders(
             timeout_ms: scenario.clients.timeout_ms,
             params: options.lock.params.clone(),
             lock: Some(options.lock.path.clone()),
+            notes: None,
             clock: ClockMode::Real,
             epoch_ms: None,
             seed,

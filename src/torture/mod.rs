@@ -13,6 +13,7 @@
 //! | `store` | the guarded resource: a Redis of its own that no fault touches |
 //! | `crew` | the actors of a run, started, stopped and killed |
 //! | `free` | one run from the first server to the judged history |
+//! | `commands` | what a lock sent to its servers, as events |
 //! | `recorder` | the history, and figures on the way |
 //! | `agreement` | what was observed beside what the model says |
 //! | `rate` | n of N with a confidence interval |
@@ -23,7 +24,7 @@
 
 pub mod actor;
 pub mod agreement;
-pub mod clock;
+mod commands;
 mod crew;
 pub mod free;
 pub mod rate;

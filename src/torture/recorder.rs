@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::clock::now_ns;
 use crate::history::{Event, Header, Kind, Process, WINDOW_NS, Writer};
+use crate::replay::monotonic::now_ns;
 
 /// A line that is further behind than this is written as of now, because a reader
 /// would not mend its order any more. As a rule its writer was stopped between
@@ -79,6 +79,11 @@ impl Recorder {
         now_ns().saturating_sub(self.began_ns)
     }
 
+    /// When the run began, on the monotonic clock.
+    pub fn began_ns(&self) -> u64 {
+        self.began_ns
+    }
+
     /// Writes down an event that happened just now.
     pub fn say(&self, process: Process, kind: Kind, f: &str, value: serde_json::Value) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +104,13 @@ impl Recorder {
         if event.time.saturating_add(STALE_NS) < inner.newest {
             let now = self.now();
             inner.count_stall(event.time, now, (now - event.time.min(now)) / 1_000_000);
-            event.time = now;
+            let sent = matches!(event.process, Process::Node(_)) && event.kind == Kind::Invoke;
+            // A command may have been on its way before anybody heard of it: its
+            // interval must not begin later than it can be helped.
+            event.time = match sent {
+                true => inner.newest - STALE_NS,
+                false => now,
+            };
         }
         inner.keep_order(&mut event);
         inner.write(&event);

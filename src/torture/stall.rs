@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::actor::Voice;
-use super::clock::now_ns;
 use crate::history::Kind;
+use crate::replay::monotonic::now_ns;
 
 /// Looks at the clock every few ms on a thread of its own, and says so when two
 /// looks are further apart than `bound`. The thread ends with the process.

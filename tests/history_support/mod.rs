@@ -3,6 +3,8 @@
 // Each test binary uses a part of this.
 #![allow(dead_code)]
 
+pub mod owner_only;
+
 use lockproof::history::{
     Finding, FindingVerdict, JudgeOptions, Judgement, ReadError, Reader, judge,
 };
@@ -39,6 +41,30 @@ pub fn history(header: &str, events: &str) -> String {
     format!("{fields}\n{}\n", lines.join("\n"))
 }
 
+/// The same with commands to server 0 in few words: `TIME cCLIENT send ID WORD ..`,
+/// `TIME cCLIENT ok ID REPLY`, `.. fail ID`, `.. info ID`.
+pub fn spoken(header: &str, events: &str) -> String {
+    let lines: Vec<String> = events.lines().map(command).collect();
+    history(header, &lines.join("\n"))
+}
+
+fn command(line: &str) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [time, client, kind, id, rest @ ..] = words.as_slice() else {
+        return line.to_owned();
+    };
+    let Some(client) = client.strip_prefix('c') else {
+        return line.to_owned();
+    };
+    let said = match *kind {
+        "send" => format!(",\"argv\":{rest:?}"),
+        "ok" => format!(",\"reply\":{}", rest.join(" ")),
+        _ => String::new(),
+    };
+    let kind = kind.replace("send", "invoke");
+    format!("{time} node-0 {kind} execute {{\"client\":{client},\"id\":{id}{said}}}")
+}
+
 pub fn try_judge(text: &str) -> Result<Judgement, ReadError> {
     judge(Reader::new(text.as_bytes())?, &JudgeOptions::default())
 }
@@ -55,6 +81,27 @@ pub fn finding<'a>(judgement: &'a Judgement, oracle: &str) -> &'a Finding {
         .unwrap_or_else(|| panic!("no oracle {oracle}"))
 }
 
+/// A case with the usual header.
+pub fn case(
+    name: &'static str,
+    events: &'static str,
+    verdict: FindingVerdict,
+    violations: u64,
+) -> Case {
+    Case {
+        name,
+        header: "",
+        events,
+        verdict,
+        violations,
+    }
+}
+
+/// The same with another header.
+pub fn with(header: &'static str, case: Case) -> Case {
+    Case { header, ..case }
+}
+
 /// A history with the answer that it must get from one oracle.
 pub struct Case {
     pub name: &'static str,
@@ -67,7 +114,7 @@ pub struct Case {
 #[track_caller]
 pub fn all_as_known(oracle: &str, cases: &[Case]) {
     for case in cases {
-        let text = history(case.header, case.events);
+        let text = spoken(case.header, case.events);
         let judgement = judged(&text);
         let found = finding(&judgement, oracle);
         assert_eq!(

@@ -15,8 +15,8 @@ use crate::history::record::F;
 use crate::history::{Finding, Kind, Process};
 
 use super::Oracle;
-use super::runs::Runs;
 use super::tally::Tally;
+use crate::history::runs::Runs;
 
 pub(super) const NAME: &str = "mutual-exclusion-effect";
 

@@ -12,8 +12,8 @@ use crate::history::record::F;
 use crate::history::{Finding, Kind};
 
 use super::Oracle;
-use super::runs::Runs;
 use super::tally::Tally;
+use crate::history::runs::Runs;
 
 pub(super) const NAME: &str = "fence-monotonicity";
 

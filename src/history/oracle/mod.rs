@@ -21,7 +21,6 @@ mod lost_updates;
 mod lottery;
 mod no_orphan;
 mod owner_only;
-mod runs;
 mod tally;
 mod wake_up;
 

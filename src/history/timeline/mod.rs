@@ -231,7 +231,8 @@ fn around(violations: &[ViolationMark], half: u64, slice_ns: u64) -> Vec<(u64, u
     spans
 }
 
-/// Which clients wrote the lines that violations point to, and when.
+/// Which clients wrote the lines that violations point to, or sent the commands
+/// in them, and when.
 struct Writers(BTreeMap<u64, Option<(u32, u64)>>);
 
 impl Writers {
@@ -241,9 +242,18 @@ impl Writers {
     }
 
     fn see(&mut self, line: u64, event: &Event) {
-        if let (Process::Client(client), Some(writer)) = (event.process, self.0.get_mut(&line)) {
-            *writer = Some((client, event.time));
-        }
+        let Some(writer) = self.0.get_mut(&line) else {
+            return;
+        };
+        let client = match event.process {
+            Process::Client(client) => Some(client),
+            Process::Node(_) if event.f == "execute" => {
+                let client = event.value["client"].as_u64();
+                client.and_then(|client| u32::try_from(client).ok())
+            }
+            _ => None,
+        };
+        *writer = client.map(|client| (client, event.time));
     }
 
     fn mark(&self, violation: &mut ViolationMark) {

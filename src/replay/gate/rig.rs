@@ -262,6 +262,7 @@ impl Rig {
             timeout_ms: setup.timeout_ms,
             params: setup.params.clone(),
             lock: Some(lock.to_string()),
+            notes: None,
             clock: ClockMode::Virtual,
             epoch_ms: Some(setup.epoch_ms),
             seed: trace.seed.unwrap_or(0),

@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 
 use super::WorkerError;
+use super::journal::Journal;
 use super::link::{Arrival, Links, News};
 use super::real::{RealClock, wall_clock_ms};
 use crate::lock::{Config, Input, LockError, LockFile, Op, Output, Phase, Program, Waiting};
@@ -24,6 +25,7 @@ pub(super) struct Session {
     pub arrivals: mpsc::UnboundedReceiver<Arrival>,
     program: Program,
     links: Links,
+    journal: Journal,
     /// The node whose reply each thread waits for, and the request's number.
     waits: BTreeMap<u8, (u8, u64)>,
     /// `None`: virtual time.
@@ -61,11 +63,14 @@ impl Session {
         };
         let program = Program::start(&file, &config, &init.owner, epoch_ms);
         let program = program.map_err(|e| e.to_string())?;
+        let journal = Journal::new(init.notes.as_deref());
+        let journal = journal.map_err(|e| format!("the file for notes does not open: {e}"))?;
         let (sender, arrivals) = mpsc::unbounded_channel();
         Ok(Self {
             arrivals,
             program,
             links: Links::new(init.nodes.clone(), sender),
+            journal,
             waits: BTreeMap::new(),
             clock: match init.clock {
                 ClockMode::Virtual => None,
@@ -131,6 +136,7 @@ impl Session {
     /// Takes what a connection brought.
     pub fn arrive(&mut self, arrival: Arrival) -> Result<Vec<FromClient>, WorkerError> {
         let mut answers = Vec::new();
+        self.journal.arrived(arrival.request, &arrival.news);
         let waiting = self
             .waits
             .iter()
@@ -296,7 +302,8 @@ impl Session {
     fn apply(&mut self, input: Input) -> Result<Output, WorkerError> {
         let output = self.program.step(&input)?;
         for thread in &output.abandoned {
-            if let Some((node, _)) = self.waits.remove(thread) {
+            if let Some((node, number)) = self.waits.remove(thread) {
+                self.journal.given_up(number);
                 self.links.abandon(*thread, node);
             }
         }
@@ -305,6 +312,8 @@ impl Session {
                 .links
                 .send(request.thread, request.node, &request.argv)
                 .map_err(WorkerError::NoNode)?;
+            // Its connection's task writes it when this one waits, not before.
+            self.journal.sent(number, request.node, &request.argv);
             self.waits.insert(request.thread, (request.node, number));
         }
         Ok(output)
