@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::operations::{End, NOTHING, Op, Seen, Why};
 use super::reader::{Problem, ReadError};
-use super::record::{F, Rare, Record};
+use super::record::{Command, F, Record};
 use super::runs::Runs;
 use super::{Kind, Process};
 
@@ -34,7 +34,7 @@ pub(super) struct Commands {
 /// True for one end of an interval; false for the note of a server's watcher,
 /// who knows when a command was executed, and for everything else.
 pub(super) fn is_interval(record: &Record) -> bool {
-    let has_id = || record.details.rare().is_some_and(|rare| rare.id.is_some());
+    let has_id = || record.details.command().is_some_and(|it| it.id.is_some());
     matches!(record.process, Process::Node(_))
         && record.f == F::Execute
         && (record.kind != Kind::Info || has_id())
@@ -49,8 +49,8 @@ impl Commands {
         see: &mut impl FnMut(Seen<'_>),
     ) -> Result<Option<String>, ReadError> {
         // The reader has refused what lacks either.
-        let rare = record.details.rare();
-        let named = rare.and_then(|rare| Some((rare.id?, rare.client?)));
+        let id = record.details.command().and_then(|command| command.id);
+        let named = id.zip(record.details.client);
         let Some((id, client)) = named else {
             return Ok(None);
         };
@@ -168,10 +168,10 @@ fn end_unknown(open: &Open, (time, line): (u64, u64), why: Why, see: &mut impl F
 
 impl Op {
     /// What the invocation of a command said; `None` for other operations.
-    pub(super) fn command(&self) -> Option<(u32, &Rare)> {
-        let rare = self.details.rare().filter(|_| self.f == F::Execute)?;
+    pub(super) fn command(&self) -> Option<(u32, &Command)> {
+        let command = self.details.command().filter(|_| self.f == F::Execute)?;
         match self.process {
-            Process::Node(node) => Some((node, rare)),
+            Process::Node(node) => Some((node, command)),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@
 //! | file | what it is |
 //! |---|---|
 //! | [`Writer`], [`Reader`] | the file, one whole line an event |
-//! | `record`, `scalar` | an event as the judge reads it: no tree, no copies |
+//! | `record`, `scalar`, `reply` | an event as the judge reads it: no tree, no copies |
 //! | `order`, `operations` | events in order of time; invocations with their ends |
 //! | `commands` | the same for commands on their way to a server and back |
 //! | `oracle/` | one file a question |
@@ -32,6 +32,7 @@ mod oracle;
 mod order;
 mod reader;
 mod record;
+mod reply;
 mod runs;
 mod scalar;
 pub mod timeline;

@@ -68,6 +68,8 @@ pub(super) const NOTHING: &Details = &Details {
     wrote: None,
     round: None,
     element: None,
+    client: None,
+    command: None,
     rare: None,
     wrong: None,
 };
@@ -94,9 +96,11 @@ impl Seen<'_> {
         let Seen::Noted(record) = self else {
             return None;
         };
-        let rare = record.details.rare().filter(|_| record.f == F::Crash)?;
+        let details = &record.details;
         // The second half of a pair is the client's return.
-        rare.client.filter(|_| rare.phase.as_deref() != Some("end"))
+        let phase = details.rare().and_then(|rare| rare.phase.as_deref());
+        let dies = record.f == F::Crash && phase != Some("end");
+        details.client.filter(|_| dies)
     }
 
     /// The client that was told that its lock is gone.

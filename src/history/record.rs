@@ -13,6 +13,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::reply::{MaybeReply, Reply, Texts};
 use super::scalar::Scalar;
 use super::{Kind, Process};
 
@@ -79,6 +80,9 @@ pub(super) struct Details {
     pub wrote: Option<i64>,
     pub round: Option<i64>,
     pub element: Option<Element>,
+    pub client: Option<u32>,
+    /// What only commands have, which are half of a free run's events.
+    pub command: Option<Box<Command>>,
     /// What few events have.
     pub rare: Option<Box<Rare>>,
     /// The first field with a type that nobody expects.
@@ -86,20 +90,23 @@ pub(super) struct Details {
 }
 
 #[derive(Clone, Debug, Default)]
+pub(super) struct Command {
+    /// Of one that has an interval.
+    pub id: Option<u64>,
+    pub argv: Option<Vec<String>>,
+    pub reply: Option<Reply>,
+}
+
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rare {
     pub left: Option<i64>,
     pub coupons: Option<i64>,
     pub counter: Option<i64>,
-    pub client: Option<u32>,
-    /// Of a command that has an interval.
-    pub id: Option<u64>,
     pub after_ms: Option<f64>,
     pub gap_ms: Option<f64>,
     pub winners: Option<Vec<Element>>,
     pub elements: Option<Vec<Element>>,
     pub keys: Option<Vec<LeftKey>>,
-    pub argv: Option<Vec<String>>,
-    pub reply: Option<Value>,
     pub phase: Option<String>,
     pub fault: Option<String>,
 }
@@ -122,6 +129,14 @@ impl Details {
         self.rare.as_deref()
     }
 
+    pub(super) fn command(&self) -> Option<&Command> {
+        self.command.as_deref()
+    }
+
+    fn command_mut(&mut self) -> &mut Command {
+        self.command.get_or_insert_default()
+    }
+
     fn rare_mut(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
@@ -135,12 +150,12 @@ impl Details {
             Name::Round => self.round.is_some(),
             Name::Element => self.element.is_some(),
             Name::Left => rare(|rare| rare.left.is_some()),
-            Name::Client => rare(|rare| rare.client.is_some()),
-            Name::Id => rare(|rare| rare.id.is_some()),
+            Name::Client => self.client.is_some(),
+            Name::Id => self.command().is_some_and(|it| it.id.is_some()),
             Name::Winners => rare(|rare| rare.winners.is_some()),
             Name::Elements => rare(|rare| rare.elements.is_some()),
             Name::Keys => rare(|rare| rare.keys.is_some()),
-            Name::Argv => rare(|rare| rare.argv.is_some()),
+            Name::Argv => self.command().is_some_and(|it| it.argv.is_some()),
             _ => true,
         }
     }
@@ -181,10 +196,9 @@ impl Record {
     }
 
     fn check_command(&self) -> Result<(), String> {
-        let Some(rare) = self.details.rare() else {
-            return Ok(());
-        };
-        if self.kind != Kind::Invoke && rare.id.is_some() && rare.argv.is_some() {
+        let details = &self.details;
+        let both = details.has(Name::Id) && details.has(Name::Argv);
+        if self.kind != Kind::Invoke && both {
             return Err(
                 "its `value` has both an `id` and `argv`, which stand together only in an invoke"
                     .into(),
@@ -430,7 +444,17 @@ impl<'de> Visitor<'de> for FoundVisitor {
                     map.next_value::<IgnoredAny>()?;
                     true
                 }
-                Name::Winners | Name::Elements | Name::Keys | Name::Argv | Name::Reply => {
+                Name::Argv => {
+                    let texts = map.next_value::<Texts>()?.0;
+                    let fits = texts.is_some();
+                    found.details.command_mut().argv = texts;
+                    fits
+                }
+                Name::Reply => {
+                    found.details.command_mut().reply = map.next_value::<MaybeReply>()?.0;
+                    true
+                }
+                Name::Winners | Name::Elements | Name::Keys => {
                     set_tree(found.details.rare_mut(), name, map.next_value()?)
                 }
                 name => {
@@ -473,9 +497,9 @@ fn set(details: &mut Details, name: Name, scalar: Scalar) -> Option<()> {
         Name::Coupons => details.rare_mut().coupons = Some(scalar.whole()?),
         Name::Counter => details.rare_mut().counter = Some(scalar.whole()?),
         Name::Client => {
-            details.rare_mut().client = Some(u32::try_from(scalar.whole()?).ok()?);
+            details.client = Some(u32::try_from(scalar.whole()?).ok()?);
         }
-        Name::Id => details.rare_mut().id = Some(u64::try_from(scalar.whole()?).ok()?),
+        Name::Id => details.command_mut().id = Some(u64::try_from(scalar.whole()?).ok()?),
         Name::AfterMs => details.rare_mut().after_ms = Some(scalar.number()?),
         Name::GapMs => details.rare_mut().gap_ms = Some(scalar.number()?),
         Name::Phase => details.rare_mut().phase = Some(text(scalar)?.into()),
@@ -496,13 +520,9 @@ fn text(scalar: Scalar) -> Option<Box<str>> {
     }
 }
 
-/// Puts a list (or a reply) into its place; false if it does not fit.
+/// Puts a list into its place; false if it does not fit.
 fn set_tree(rare: &mut Rare, name: Name, tree: Value) -> bool {
     if tree.is_null() {
-        return true;
-    }
-    if name == Name::Reply {
-        rare.reply = Some(tree);
         return true;
     }
     let Value::Array(items) = tree else {
@@ -511,12 +531,7 @@ fn set_tree(rare: &mut Rare, name: Name, tree: Value) -> bool {
     let set = match name {
         Name::Winners => list(items, element).map(|all| rare.winners = Some(all)),
         Name::Elements => list(items, element).map(|all| rare.elements = Some(all)),
-        Name::Keys => list(items, left_key).map(|all| rare.keys = Some(all)),
-        _ => list(items, |item| match item {
-            Value::String(text) => Some(text),
-            _ => None,
-        })
-        .map(|all| rare.argv = Some(all)),
+        _ => list(items, left_key).map(|all| rare.keys = Some(all)),
     };
     set.is_some()
 }

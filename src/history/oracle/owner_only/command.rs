@@ -1,8 +1,7 @@
 //! What a command can do to an entry, and what its reply proves that it did.
 
-use serde_json::Value;
-
 use crate::history::record::F;
+use crate::history::reply::Reply;
 
 /// What a command is about, seen from its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,31 +82,33 @@ pub(super) fn intent(argv: &[String], doing: Option<F>) -> Option<(&str, Intent)
 
 /// What the reply proves. An error in a script proves nothing: it may come after
 /// half of the work.
-pub(super) fn effect(argv: &[String], intent: Intent, reply: Option<&Value>) -> Effect {
+pub(super) fn effect(argv: &[String], intent: Intent, reply: Option<&Reply>) -> Effect {
     let Some((name, rest)) = argv.split_first() else {
         return Effect::Nothing;
     };
     let is = |other: &str| name.eq_ignore_ascii_case(other);
-    let one = whole(reply) == Some(1);
+    let one = reply == Some(&Reply::Int(1));
     match intent {
         Intent::Claim if is("SETNX") && one => Effect::Claimed,
-        Intent::Claim if is("SETNX") && whole(reply) == Some(0) => Effect::Nothing,
+        Intent::Claim if is("SETNX") && reply == Some(&Reply::Int(0)) => Effect::Nothing,
         Intent::Claim if is("SET") => set(rest, reply),
-        Intent::Claim if is_error(reply) && !is("EVAL") && !is("EVALSHA") && !is("FCALL") => {
+        Intent::Claim
+            if reply == Some(&Reply::Error) && !is("EVAL") && !is("EVALSHA") && !is("FCALL") =>
+        {
             Effect::Nothing
         }
         Intent::Claim => Effect::PerhapsClaimed,
-        Intent::Remove if one || (is("GETDEL") && text(reply).is_some()) => Effect::Changed,
+        Intent::Remove if one || (is("GETDEL") && is_text(reply)) => Effect::Changed,
         Intent::ChangeExpiry if one => Effect::Changed,
         Intent::Remove | Intent::ChangeExpiry => Effect::Nothing,
     }
 }
 
 /// SET says OK if it wrote; with GET it says what was there before instead.
-fn set(rest: &[String], reply: Option<&Value>) -> Effect {
+fn set(rest: &[String], reply: Option<&Reply>) -> Effect {
     let options = rest.get(2..).unwrap_or_default();
     let has = |name: &str| options.iter().any(|word| word.eq_ignore_ascii_case(name));
-    match (is_ok(reply), is_error(reply)) {
+    match (is_ok(reply), reply == Some(&Reply::Error)) {
         (true, _) if has("NX") && !has("GET") => Effect::Claimed,
         (true, _) => Effect::PerhapsClaimed,
         (_, true) => Effect::Nothing,
@@ -116,25 +117,11 @@ fn set(rest: &[String], reply: Option<&Value>) -> Effect {
     }
 }
 
-/// A reply that is a whole number: `1`, or `{"int": 1}` as traces write it.
-fn whole(reply: Option<&Value>) -> Option<i64> {
-    let reply = reply?;
-    reply.as_i64().or_else(|| reply.get("int")?.as_i64())
+fn is_ok(reply: Option<&Reply>) -> bool {
+    matches!(reply, Some(Reply::Text(text)) if **text == *"OK")
 }
 
-/// `"OK"`, or `{"status": "OK"}` as traces write it.
-fn is_ok(reply: Option<&Value>) -> bool {
-    let status = |reply: &Value| reply.as_str() == Some("OK");
-    reply.is_some_and(|reply| status(reply) || reply.get("status").is_some_and(status))
-}
-
-fn is_error(reply: Option<&Value>) -> bool {
-    reply.is_some_and(|reply| reply.get("error").is_some())
-}
-
-/// A text that is there: `"t"`, or `{"bulk": "t"}`. Traces write `"nil"` for none.
-fn text(reply: Option<&Value>) -> Option<&str> {
-    let reply = reply?;
-    let text = reply.as_str().or_else(|| reply.get("bulk")?.as_str())?;
-    (text != "nil").then_some(text)
+/// Traces write `"nil"` for no text.
+fn is_text(reply: Option<&Reply>) -> bool {
+    matches!(reply, Some(Reply::Text(text)) if **text != *"nil")
 }

@@ -42,7 +42,7 @@ mod removal;
 use rustc_hash::FxHashMap;
 
 use crate::history::operations::{End, Op, Seen};
-use crate::history::record::{F, Rare, Record};
+use crate::history::record::{Command, F, Rare, Record};
 use crate::history::{Finding, Header, Kind, Process};
 
 use super::Oracle;
@@ -131,9 +131,10 @@ impl OwnerOnly {
         });
     }
 
-    fn command_sent(&mut self, op: &Op, node: u32, rare: &Rare) {
+    fn command_sent(&mut self, op: &Op, node: u32, command: &Command) {
         self.observed = true;
-        let (Some(id), Some(client), Some(argv)) = (rare.id, rare.client, &rare.argv) else {
+        let (Some(id), Some(client), Some(argv)) = (command.id, op.details.client, &command.argv)
+        else {
             return;
         };
         let Some((key, intent)) = intent(argv, self.holders.doing(client)) else {
@@ -155,8 +156,8 @@ impl OwnerOnly {
         }
     }
 
-    fn command_ended(&mut self, op: &Op, rare: &Rare, end: &End<'_>) {
-        let (Some(id), Some(argv)) = (rare.id, &rare.argv) else {
+    fn command_ended(&mut self, command: &Command, end: &End<'_>) {
+        let (Some(id), Some(argv)) = (command.id, &command.argv) else {
             return;
         };
         if end.kind == Kind::Info {
@@ -165,7 +166,8 @@ impl OwnerOnly {
         let Some(sent) = self.sent.remove(&id) else {
             return;
         };
-        let reply = end.details.rare().and_then(|rare| rare.reply.as_ref());
+        let said = end.details.command();
+        let reply = said.and_then(|said| said.reply.as_ref());
         let effect = match end.kind {
             Kind::Ok => effect(argv, sent.intent, reply),
             _ => Effect::Nothing,
@@ -175,7 +177,6 @@ impl OwnerOnly {
         } else if !sent.given_up {
             self.removal_ended(sent.place, Some(id), effect, (end.time, end.line));
         }
-        debug_assert_eq!(op.f, F::Execute);
     }
 
     fn give_up(&mut self, id: u64) {
@@ -273,16 +274,16 @@ impl OwnerOnly {
     }
 
     /// A command that somebody saw a server execute.
-    fn executed(&mut self, record: &Record, node: u32, rare: &Rare) {
+    fn executed(&mut self, record: &Record, node: u32, command: &Command) {
         self.observed = true;
-        let (Some(client), Some(argv)) = (rare.client, &rare.argv) else {
+        let (Some(client), Some(argv)) = (record.details.client, &command.argv) else {
             return;
         };
         let Some((key, intent)) = intent(argv, self.holders.doing(client)) else {
             return;
         };
         let (now, place) = (record.time, self.place(node, key));
-        let effect = effect(argv, intent, rare.reply.as_ref());
+        let effect = effect(argv, intent, command.reply.as_ref());
         if intent != Intent::Claim {
             self.begin_removal(place, None, client, (intent, now));
             return self.removal_ended(place, None, effect, (now, record.line));
@@ -388,12 +389,15 @@ impl OwnerOnly {
     }
 
     fn noted(&mut self, record: &Record) {
-        let Some(rare) = record.details.rare() else {
-            return;
-        };
-        match record.process {
-            Process::Node(node) if record.f == F::Execute => self.executed(record, node, rare),
-            Process::Nemesis => self.fault(rare, record.time),
+        match (record.process, record.details.command()) {
+            (Process::Node(node), Some(command)) if record.f == F::Execute => {
+                self.executed(record, node, command);
+            }
+            (Process::Nemesis, _) => {
+                if let Some(rare) = record.details.rare() {
+                    self.fault(rare, record.time);
+                }
+            }
             _ => {}
         }
     }
@@ -439,8 +443,8 @@ impl Oracle for OwnerOnly {
         }
         match seen {
             Seen::Invoked(op) => {
-                if let Some((node, rare)) = op.command() {
-                    self.command_sent(op, node, rare);
+                if let Some((node, command)) = op.command() {
+                    self.command_sent(op, node, command);
                 } else if let Some(client) = op.client()
                     && self.holders.invoked(op, client)
                 {
@@ -448,8 +452,8 @@ impl Oracle for OwnerOnly {
                 }
             }
             Seen::Ended(op, end) => {
-                if let Some((_, rare)) = op.command() {
-                    self.command_ended(op, rare, end);
+                if let Some((_, command)) = op.command() {
+                    self.command_ended(command, end);
                 } else if let Some(client) = op.client().filter(|_| op.f == F::Acquire) {
                     self.acquired(op, client, end);
                 }
