@@ -159,6 +159,12 @@ fn the_order_of_what_overlaps_is_chosen_in_the_locks_favour() {
                 0,
             ),
             case(
+                "also where the next owner's claim touches the removal",
+                "0 1 invoke acquire\n1 c1 send 1 SETNX k 1\n2 c1 ok 1 1\n2 1 ok acquire\n3 0 invoke acquire\n3 c0 send 3 SETNX k 1\n5 c0 ok 3 1\n5 0 ok acquire\n5 1 invoke release\n5 c1 send 2 DEL k\n9 c1 ok 2 1",
+                NotObserved,
+                0,
+            ),
+            case(
                 "its owner releases while it goes on",
                 held("4 c1 send 2 DEL k\n5 0 invoke release\n6 c1 ok 2 1"),
                 NotObserved,
