@@ -161,6 +161,31 @@ fn model_replays_and_free_runs_stand_in_one_row() {
 }
 
 #[test]
+fn what_a_scenario_demands_of_free_runs_is_demanded_of_whole_ones() {
+    let place = Place::new();
+    let story = r#"
+schema = "lockproof.scenario/1"
+name = "demand"
+story = "Nothing strikes, and something is expected."
+[model]
+assumptions = ["overrun"]
+[run]
+duration_ms = 1000
+runs = 1
+[expect.token]
+violated = ["mutual-exclusion-belief", "mutual-exclusion-effect"]
+observed = ["mutual-exclusion-belief"]
+"#;
+    place.write("demand.toml", story);
+    let demanded = "mutual-exclusion-belief was expected to be observed, and was not";
+    let whole = place.run("torture demand.toml --lock token");
+    assert_eq!(whole.code, Some(VIOLATION), "{whole:#?}");
+    assert!(format!("{whole:?}").contains(demanded), "{whole:#?}");
+    let short = place.run("torture demand.toml --lock token --duration 0.5");
+    assert!(!format!("{short:?}").contains(demanded), "{short:#?}");
+}
+
+#[test]
 fn a_history_is_drawn_wherever_it_comes_from() {
     let place = Place::new();
     let guide =

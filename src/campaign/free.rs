@@ -315,7 +315,11 @@ fn compare(
     }
     // It may have been observed in a run that is missing.
     let whole = outcomes.failed.is_none() && outcomes.plain.iter().all(Outcome::counts);
-    if outcomes.plain.is_empty() || !whole {
+    // The demand is on runs as many and as long as the scenario's own.
+    let own = &scenario.run;
+    let fewer = outcomes.plain.len() < own.runs as usize;
+    let shorter = outcomes.duration_ms < u64::from(own.duration_ms);
+    if outcomes.plain.is_empty() || !whole || fewer || shorter {
         return;
     }
     for oracle in &expected.observed {
