@@ -89,9 +89,7 @@ impl Keyspace {
         client: u8,
         argv: &[Bytes],
     ) -> Executed {
-        let mut server = self.to_server(present);
-        let reply = server.execute(scripts, u32::from(client), argv);
-        self.judge(&server, client, reply)
+        self.run_on(self.to_server(present), scripts, client, argv)
     }
 
     /// The same on a server that lacks the replica which it asks for to write.
@@ -104,6 +102,16 @@ impl Keyspace {
     ) -> Executed {
         let mut server = self.to_server(present);
         server.set_lacks_replicas(true);
+        self.run_on(server, scripts, client, argv)
+    }
+
+    fn run_on(
+        &self,
+        mut server: Server,
+        scripts: &mut ScriptEngine,
+        client: u8,
+        argv: &[Bytes],
+    ) -> Executed {
         let reply = server.execute(scripts, u32::from(client), argv);
         self.judge(&server, client, reply)
     }
