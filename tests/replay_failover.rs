@@ -3,13 +3,11 @@
 mod gate_support;
 mod world_support;
 
-use gate_support::{Script, assert_reproduced, options as gate};
+use gate_support::{RUNS, Script, assert_reproduced, is_seen, options as gate, reproduces};
 use lockproof::check::Checker;
-use lockproof::replay::gate::{GatePool, ReplayReport};
+use lockproof::replay::gate::GatePool;
 use lockproof::trace::{Event, Fault, Trace, validate};
 use world_support::{builtin, options, results, set, small, violation};
-
-const RUNS: usize = 20;
 
 /// The same steps, but no replica lags, so nothing is lost.
 fn control(trace: &Trace) -> Trace {
@@ -36,17 +34,6 @@ fn control(trace: &Trace) -> Trace {
     control
 }
 
-/// All of the runs show the violation.
-async fn reproduces(trace: &Trace, lock: &str) {
-    validate(trace).unwrap();
-    let mut pool = GatePool::new(gate());
-    for _ in 0..RUNS {
-        let report = pool.replay(trace, lock).await;
-        assert_reproduced(&report);
-        assert!(is_seen(&report));
-    }
-}
-
 /// And none does in which nothing is lost.
 async fn shows(lock: &str, words: &str, property: &str) {
     let trace = violation(lock, words, property);
@@ -56,13 +43,6 @@ async fn shows(lock: &str, words: &str, property: &str) {
     for _ in 0..RUNS {
         assert!(!is_seen(&pool.replay(&control, lock).await));
     }
-}
-
-/// The trace came true to its end, and its end is the violation.
-fn is_seen(report: &ReplayReport) -> bool {
-    let confirmation = report.confirmation.as_ref();
-    report.verdict.is_reproduced()
-        && confirmation.is_some_and(|confirmation| confirmation.seen == Some(true))
 }
 
 #[tokio::test]

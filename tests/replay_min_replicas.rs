@@ -6,7 +6,7 @@ mod world_support;
 
 use std::time::{Duration, Instant};
 
-use gate_support::{Script, assert_reproduced, divergence, options as gate};
+use gate_support::{RUNS, Script, divergence, options as gate, reproduces};
 use lockproof::check::{Checker, Verdict};
 use lockproof::lock::Op;
 use lockproof::redis::Reply;
@@ -19,7 +19,6 @@ use world_support::drive::Drive;
 use world_support::{builtin, options, results, set, small, violated, violation};
 
 const A: u8 = 0;
-const RUNS: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 // ---- real servers, whose clocks run ----
@@ -216,17 +215,6 @@ fn is_silence(step: &lockproof::trace::Step) -> bool {
         )
     };
     matches!(&step.event, Event::Fault { fault } if silence(fault))
-}
-
-async fn reproduces(trace: &Trace, lock: &str) {
-    validate(trace).unwrap();
-    let mut pool = GatePool::new(gate());
-    for _ in 0..RUNS {
-        let report = pool.replay(trace, lock).await;
-        assert_reproduced(&report);
-        let confirmation = report.confirmation.as_ref();
-        assert_eq!(confirmation.and_then(|seen| seen.seen), Some(true));
-    }
 }
 
 /// Without its silence the trace cannot come true.

@@ -6,20 +6,14 @@ mod world_support;
 
 use std::time::Duration;
 
-use gate_support::{Script, assert_reproduced, divergence, options as gate};
+use gate_support::{
+    RUNS, Script, assert_reproduced, divergence, is_seen, options as gate, reproduces,
+};
 use lockproof::check::{CheckError, Checker, Verdict};
 use lockproof::redis::Reply;
-use lockproof::replay::gate::{GateOptions, GatePool, ReplayReport};
+use lockproof::replay::gate::{GateOptions, GatePool};
 use lockproof::trace::{Event, Fault, Trace, validate};
 use world_support::{builtin, options, results, set, small, violated, violation};
-
-const RUNS: usize = 20;
-
-fn is_seen(report: &ReplayReport) -> bool {
-    let confirmation = report.confirmation.as_ref();
-    report.verdict.is_reproduced()
-        && confirmation.is_some_and(|confirmation| confirmation.seen == Some(true))
-}
 
 fn faults(trace: &Trace) -> impl Iterator<Item = &Fault> {
     trace.steps.iter().filter_map(|step| match &step.event {
@@ -63,17 +57,6 @@ fn what_the_world_does_not_follow_is_unknown_and_never_holds() {
             panic!("walks under {words}");
         };
         assert!(reason.contains("WAIT under"), "{reason}");
-    }
-}
-
-/// All runs show it.
-async fn reproduces(trace: &Trace, lock: &str) {
-    validate(trace).unwrap();
-    let mut pool = GatePool::new(gate());
-    for _ in 0..RUNS {
-        let report = pool.replay(trace, lock).await;
-        assert_reproduced(&report);
-        assert!(is_seen(&report));
     }
 }
 

@@ -59,6 +59,15 @@ fn row(place: &Place) -> ScenarioRow {
     report.scenarios.remove(0)
 }
 
+fn can_be_judged(place: &Place, history: &Path) {
+    let judged = place.run(&format!("history check {}", history.display()));
+    assert_ne!(judged.code, Some(USAGE), "{judged:#?}");
+    assert!(
+        judged.out.contains("mutual-exclusion-belief"),
+        "{judged:#?}"
+    );
+}
+
 /// The run ends with an error that says this, and its history can be judged.
 fn ends_by(name: &str, complaint: &str) {
     let place = Place::new();
@@ -69,12 +78,7 @@ fn ends_by(name: &str, complaint: &str) {
     assert!(strike(run.id(), name) > 0, "no {name}");
     let said = Said::from(run.wait_with_output().unwrap());
     said.failed(INTERNAL, &[complaint]);
-    let judged = place.run(&format!("history check {}", history.display()));
-    assert_ne!(judged.code, Some(USAGE), "{judged:#?}");
-    assert!(
-        judged.out.contains("mutual-exclusion-belief"),
-        "{judged:#?}"
-    );
+    can_be_judged(&place, &history);
 }
 
 #[test]
@@ -125,12 +129,7 @@ fn ctrl_c_ends_a_run_in_good_order_and_the_report_tells() {
         "it counts as no run without a finding"
     );
     assert!(row.notes[0].contains("cut short"), "{:?}", row.notes);
-    let judged = place.run(&format!("history check {}", history.display()));
-    assert_ne!(judged.code, Some(USAGE), "{judged:#?}");
-    assert!(
-        judged.out.contains("mutual-exclusion-belief"),
-        "{judged:#?}"
-    );
+    can_be_judged(&place, &history);
 }
 
 #[test]

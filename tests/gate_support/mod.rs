@@ -6,9 +6,9 @@ use lockproof::lock::LockFile;
 use lockproof::redis::Reply;
 use lockproof::replay::binaries::{find_default, server_directories};
 use lockproof::replay::clock::{find_shim, shim_directories};
-use lockproof::replay::gate::{GateOptions, ReplayReport, ReplayVerdict};
+use lockproof::replay::gate::{GateOptions, GatePool, ReplayReport, ReplayVerdict};
 use lockproof::trace::{
-    ClientView, EPOCH_MS, Event, Fault, LockRef, Outcome, SCHEMA, Setup, Step, Trace,
+    ClientView, EPOCH_MS, Event, Fault, LockRef, Outcome, SCHEMA, Setup, Step, Trace, validate,
 };
 
 /// Gates with this package's own worker and the machine's own redis-server.
@@ -24,6 +24,27 @@ pub fn assert_reproduced(report: &ReplayReport) {
         let mut history = Vec::new();
         report.write_history(&mut history).unwrap();
         panic!("{}\n{}", report.verdict, String::from_utf8_lossy(&history));
+    }
+}
+
+/// How often a trace has to come true.
+pub const RUNS: usize = 20;
+
+/// The trace came true to its end, and its end is the violation.
+pub fn is_seen(report: &ReplayReport) -> bool {
+    let confirmation = report.confirmation.as_ref();
+    report.verdict.is_reproduced()
+        && confirmation.is_some_and(|confirmation| confirmation.seen == Some(true))
+}
+
+/// All of the runs show the violation.
+pub async fn reproduces(trace: &Trace, lock: &str) {
+    validate(trace).unwrap();
+    let mut pool = GatePool::new(options());
+    for _ in 0..RUNS {
+        let report = pool.replay(trace, lock).await;
+        assert_reproduced(&report);
+        assert!(is_seen(&report));
     }
 }
 
