@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use lockproof::redis::Reply;
 use lockproof::replay::binaries::{self, Binary};
-use lockproof::replay::clock;
+use lockproof::replay::clock::Library;
 use lockproof::replay::nemesis::{Bytes, Clients, FaultSpec, Field, How, NemesisError, NoClients};
 use lockproof::replay::process;
 use lockproof::replay::proxy::toxiproxy;
@@ -232,10 +232,10 @@ async fn a_restart_and_a_power_loss_lose_what_the_persistence_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_fault_moves_the_clock_of_one_server_on_every_server() {
-    let shim = clock::find_shim(&clock::shim_directories()).unwrap();
+    let library = Library::built_in().unwrap();
     for binary in servers() {
         let options = TopologyOptions {
-            shim: Some(shim.clone()),
+            clocks: Some(library.clone()),
             ..TopologyOptions::new(TopologyKind::Masters { nodes: 2 }, binary)
         };
         let mut topology = Topology::start(&options).await.unwrap();
@@ -282,7 +282,7 @@ async fn a_clock_fault_moves_the_clock_of_one_server_on_every_server() {
         clients,
     };
     let error = jump.build().start(&mut field).await.unwrap_err();
-    assert!(error.to_string().contains("with the shim"), "{error}");
+    assert!(error.to_string().contains("with clocks"), "{error}");
 }
 
 /// Client processes that only wait.

@@ -186,7 +186,7 @@ impl Session<'_> {
             duration: self.duration,
             program: std::env::current_exe().map_err(Failure::internal)?,
             binary: self.real.server.clone(),
-            shim: self.real.gate.shim.clone(),
+            library: self.real.gate.library.clone(),
             proxy: self.proxy.clone(),
             attach: self.attach.clone(),
             history: file(".history.jsonl"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 
 use crate::replay::binaries::{self, Binary};
-use crate::replay::clock;
+use crate::replay::clock::Library;
 use crate::replay::gate::{GateOptions, ProxyKind};
 use crate::replay::proxy::toxiproxy;
 
@@ -49,9 +49,9 @@ impl RealArgs {
                 .context("run scripts/setup.sh, or see `lockproof doctor`")
                 .map_err(Failure::internal)?,
         };
-        let shim = clock::find_shim(&clock::shim_directories()).map_err(Failure::internal)?;
+        let library = Library::built_in().map_err(Failure::internal)?;
         let program = std::env::current_exe().map_err(Failure::internal)?;
-        let mut options = GateOptions::new(program, server.clone(), shim);
+        let mut options = GateOptions::new(program, server.clone(), library);
         let mut proxy = "embedded";
         if self.proxy == Proxy::Toxiproxy {
             proxy = "toxiproxy";
