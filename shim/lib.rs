@@ -25,9 +25,12 @@ use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+#[cfg(not(test))]
 #[path = "../src/replay/clock/layout.rs"]
 #[allow(dead_code)] // the writer's half of the file
 mod layout;
+#[cfg(test)]
+use super::layout;
 
 use layout::{Line, Page, VARIABLE};
 

@@ -89,9 +89,13 @@ fn a_server_that_dies_unplanned_ends_the_run_by_its_name() {
     );
 }
 
-#[test]
-fn a_toxiproxy_that_vanishes_ends_the_run_by_its_name() {
-    ends_by("toxiproxy", "toxiproxy-server is not there to be asked");
+mod with_toxiproxy {
+    use super::*;
+
+    #[test]
+    fn a_toxiproxy_that_vanishes_ends_the_run_by_its_name() {
+        ends_by("toxiproxy", "toxiproxy-server is not there to be asked");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 
 use crate::replay::binaries::{self, Binary};
 use crate::replay::clock::Library;
@@ -46,7 +46,6 @@ impl RealArgs {
         let server = match &self.server {
             Some(path) => binaries::inspect(path).map_err(Failure::usage)?,
             None => binaries::find_default(&binaries::server_directories())
-                .context("run scripts/setup.sh, or see `lockproof doctor`")
                 .map_err(Failure::internal)?,
         };
         let library = Library::built_in().map_err(Failure::internal)?;
@@ -56,7 +55,6 @@ impl RealArgs {
         if self.proxy == Proxy::Toxiproxy {
             proxy = "toxiproxy";
             let program = toxiproxy::find_program(&binaries::tool_directories())
-                .context("run scripts/setup.sh where there is a Go toolchain")
                 .map_err(Failure::internal)?;
             options.proxy = ProxyKind::Toxiproxy { program };
         }
