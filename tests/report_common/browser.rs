@@ -29,13 +29,7 @@ pub struct Browser {
 
 impl Browser {
     pub fn start() -> Browser {
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|e| panic!("{INSTALL} ({e})"));
-        let port = port(&mut driver);
+        let (driver, port) = driver();
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .proxy(None)
@@ -158,14 +152,30 @@ impl Browser {
     }
 }
 
-fn port(driver: &mut Child) -> u16 {
-    let out = BufReader::new(driver.stdout.take().unwrap());
-    for line in out.lines().map_while(Result::ok) {
-        if let Some((_, port)) = line.split_once("started successfully on port ") {
-            return port.trim_end_matches('.').parse().unwrap();
+/// A driver that listens, and where.
+///
+/// It asks for any port, and then wants the same one for IPv6 as well; if another
+/// process has that by then it ends, so it is started again.
+fn driver() -> (Child, u16) {
+    const TRIES: u32 = 5;
+    let mut said = String::new();
+    for _ in 0..TRIES {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|e| panic!("{INSTALL} ({e})"));
+        let out = BufReader::new(driver.stdout.take().unwrap());
+        for line in out.lines().map_while(Result::ok) {
+            if let Some((_, port)) = line.split_once("started successfully on port ") {
+                return (driver, port.trim_end_matches('.').parse().unwrap());
+            }
+            said += &(line + "\n");
         }
+        driver.wait().unwrap();
     }
-    panic!("chromedriver ended without naming its port");
+    panic!("chromedriver ended {TRIES} times without naming its port:\n{said}");
 }
 
 impl Drop for Browser {
