@@ -175,13 +175,13 @@ async fn a_server_behind_a_script_that_clears_the_environment_is_not_believed() 
     let dir = tempfile::tempdir().unwrap();
     let wrapper = dir.path().join("wrapper");
     let program = binary.path.display().to_string();
-    let text = format!("#!/bin/sh\nexec env -i PATH=\"$PATH\" {program} \"$@\"\n");
+    let text = format!("#!/bin/sh\nexec env -i PATH=\"$PATH\" \"{program}\" \"$@\"\n");
     script(&wrapper, &text);
     binary.path = wrapper.clone();
     let error = Server::start(&frozen(binary.clone())).await.unwrap_err();
     assert!(error.to_string().contains("clock"), "{error}");
     // One that only passes on is as good as the server itself.
-    script(&wrapper, &format!("#!/bin/sh\nexec {program} \"$@\"\n"));
+    script(&wrapper, &format!("#!/bin/sh\nexec \"{program}\" \"$@\"\n"));
     let server = Server::start(&frozen(binary)).await.unwrap();
     assert!(server.clock().unwrap().is_read());
 }
