@@ -5,7 +5,7 @@ has() { command -v "$1" >/dev/null; }
 
 # Where cargo builds, and where the programs that it builds look for others.
 target=$(cargo metadata --locked --offline --no-deps --format-version 1 2>/dev/null |
-    sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
+    sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p') || true
 target=${target:-target}
 
 has_server() {
