@@ -31,6 +31,8 @@ left_out=$target/left-out.txt
 rm -f "$left_out"
 skip=()
 if [ ${#modules[@]} != 0 ]; then
+    # First, so that what does not compile is seen and not taken for names.
+    cargo test --locked --tests --no-run
     names=$(cargo test --locked --tests -- --list 2>&1 | awk '
         / Running / { program = $2 == "unittests" ? $3 : $2 }
         /: test$/ { sub(/: test$/, ""); print program ": " $0 }')
