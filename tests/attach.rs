@@ -1,19 +1,22 @@
 //! Runs on servers and a toxiproxy that are there already: the ones that
 //! docker-compose.yml publishes, started by hand on the same addresses.
+//!
+//! Modules say what a machine may lack; see scripts/tests.sh.
 
 mod cli_support;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cli_support::*;
+use lockproof::redis::Reply;
 use lockproof::replay::binaries;
 use lockproof::replay::process::{Reaped, spawn};
 use lockproof::replay::proxy::toxiproxy;
+use lockproof::replay::server_admin;
 use serde_json::Value;
 
 fn root(path: &str) -> PathBuf {
@@ -34,25 +37,29 @@ fn compose() -> Value {
     serde_json::to_value(any).unwrap()
 }
 
-#[test]
-fn the_compose_file_is_one() {
-    let schema = binaries::tool_directories()
-        .into_iter()
-        .map(|directory| directory.join("compose-spec.json"))
-        .find(|path| path.exists())
-        .expect("run scripts/setup.sh: it fetches Compose's schema");
-    let schema: Value = serde_json::from_str(&text(&schema)).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let complaints = |file: &Value| -> Vec<String> {
-        let errors = validator.iter_errors(file);
-        errors
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect()
-    };
-    let mut file = compose();
-    assert_eq!(complaints(&file), Vec::<String>::new());
-    file["services"]["single"]["prots"] = Value::Null;
-    assert_eq!(complaints(&file).len(), 1, "a planted error is found");
+mod with_compose_schema {
+    use super::*;
+
+    #[test]
+    fn the_compose_file_is_one() {
+        let schema = binaries::tool_directories()
+            .into_iter()
+            .map(|directory| directory.join("compose-spec.json"))
+            .find(|path| path.exists())
+            .expect("run scripts/setup.sh --tests: it fetches Compose's schema");
+        let schema: Value = serde_json::from_str(&text(&schema)).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let complaints = |file: &Value| -> Vec<String> {
+            let errors = validator.iter_errors(file);
+            errors
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect()
+        };
+        let mut file = compose();
+        assert_eq!(complaints(&file), Vec::<String>::new());
+        file["services"]["single"]["prots"] = Value::Null;
+        assert_eq!(complaints(&file).len(), 1, "a planted error is found");
+    }
 }
 
 /// Published port and the address inside it, of every service.
@@ -111,21 +118,28 @@ fn the_attachments_name_what_the_compose_file_publishes() {
 struct Yard {
     place: Place,
     running: Vec<Reaped>,
-    // The addresses are fixed, so that only one yard may be open on a machine.
-    _only: File,
+    // The addresses are fixed, so that only one yard may be open on a machine: whoever
+    // has this one, in whatever folder and by whatever name.
+    _only: TcpListener,
 }
 
 impl Yard {
     fn open() -> Yard {
-        let only = File::create(std::env::temp_dir().join("lockproof-attach-test.lock")).unwrap();
-        only.lock().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(600);
+        let only = loop {
+            match TcpListener::bind(local(21110)) {
+                Ok(only) => break only,
+                Err(error) => assert!(Instant::now() < deadline, "port 21110: {error}"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
         let mut yard = Yard {
             place: Place::new(),
             running: Vec::new(),
             _only: only,
         };
         let program = toxiproxy::find_program(&binaries::tool_directories())
-            .expect("run scripts/setup.sh: it builds toxiproxy");
+            .expect("run scripts/setup.sh --tests: it builds toxiproxy");
         let mut command = Command::new(program);
         command.args(["-host", "127.0.0.1", "-port", "8474"]);
         yard.run(command, 8474);
@@ -133,7 +147,7 @@ impl Yard {
     }
 
     fn run(&mut self, mut command: Command, port: u16) {
-        let address = ([127, 0, 0, 1], port).into();
+        let address = local(port);
         let patience = Duration::from_secs(10);
         let closed = TcpStream::connect_timeout(&address, patience).is_err();
         assert!(closed, "something listens on port {port} already");
@@ -190,11 +204,25 @@ impl Yard {
     }
 
     fn ask(&self, port: u16, words: &str) -> String {
-        let mut command = Command::new("redis-cli");
-        command
-            .args(["-p", &port.to_string()])
-            .args(words.split(' '));
-        String::from_utf8(command.output().unwrap().stdout).unwrap()
+        let words: Vec<&str> = words.split(' ').collect();
+        let asked = server_admin::ask(local(port), &words, Duration::from_secs(10));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        text_of(&runtime.unwrap().block_on(asked).unwrap())
+    }
+
+    /// Asks until the answer has this in it.
+    fn await_answer(&self, port: u16, words: &str, wanted: &str) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let answer = self.ask(port, words);
+            if answer.contains(wanted) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{port}: {words}: {answer}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     fn proxies(&self) -> String {
@@ -230,6 +258,21 @@ impl Yard {
     }
 }
 
+fn local(port: u16) -> SocketAddr {
+    ([127, 0, 0, 1], port).into()
+}
+
+/// A reply as lines of text.
+fn text_of(reply: &Reply) -> String {
+    match reply {
+        Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Reply::Array(parts) => parts.iter().map(|part| text_of(part) + "\n").collect(),
+        Reply::Status(word) | Reply::Error(word) => word.to_string(),
+        Reply::Int(number) => number.to_string(),
+        Reply::Nil => String::new(),
+    }
+}
+
 fn story(topology: &str, faults: &str, lock: &str) -> String {
     format!(
         "schema = \"lockproof.scenario/1\"\nname = \"story\"\nstory = \"attached\"\n\
@@ -242,37 +285,50 @@ fn story(topology: &str, faults: &str, lock: &str) -> String {
 const PAUSE: &str = "{ fault = \"server-pause\", servers = [\"some-node\"] }";
 const CUT: &str = "{ fault = \"partition\", between = [\"some-node\"], and = [\"some-client\"], one_way = false, bytes = \"lost\" }";
 
-#[test]
-fn a_single_server_is_attached_and_left_as_it_was_found() {
-    let mut yard = Yard::open();
-    yard.server(21111, &[]);
-    yard.attachment("single");
-    yard.ask(21111, "SET mine 1");
-    let both = story("kind = \"single\"", &format!("{CUT}, {PAUSE}"), "token");
-    let said = yard.torture(&both, "token", "");
-    yard.check(&said, &[21111]);
-    assert!(
-        said.err
-            .contains("left out: server-pause: it strikes a server's process"),
-        "{}",
-        said.err
-    );
-    assert!(yard.struck("token", "partition") > 0);
-    assert_eq!(yard.ask(21111, "GET mine").trim(), "1");
-    let only = story("kind = \"single\"", PAUSE, "token");
-    yard.torture(&only, "token", "").failed(
-        USAGE,
-        &["cannot be run on attached servers", "server-pause"],
-    );
-    // URLs are enough where all addresses are the same.
-    let said = yard.place.run(
+mod with_toxiproxy {
+    use super::*;
+
+    #[test]
+    fn a_single_server_is_attached_and_left_as_it_was_found() {
+        let mut yard = Yard::open();
+        yard.server(21111, &[]);
+        yard.attachment("single");
+        yard.ask(21111, "SET mine 1");
+        let both = story("kind = \"single\"", &format!("{CUT}, {PAUSE}"), "token");
+        let said = yard.torture(&both, "token", "");
+        yard.check(&said, &[21111]);
+        assert!(
+            said.err
+                .contains("left out: server-pause: it strikes a server's process"),
+            "{}",
+            said.err
+        );
+        assert!(yard.struck("token", "partition") > 0);
+        assert_eq!(yard.ask(21111, "GET mine").trim(), "1");
+        let only = story("kind = \"single\"", PAUSE, "token");
+        yard.torture(&only, "token", "").failed(
+            USAGE,
+            &["cannot be run on attached servers", "server-pause"],
+        );
+        // URLs are enough where all addresses are the same.
+        let said = yard.place.run(
         "torture story.toml --lock token --runs 1 --attach redis://localhost:21111 --duration 0.5",
     );
-    said.failed(USAGE, &["cannot be run on attached servers"]);
-    yard.place.write("story.toml", &both);
-    let line = "torture story.toml --lock token --runs 1 --attach redis://localhost:21111";
-    yard.check(&yard.place.run(line), &[21111]);
-    bad_attachments(&yard);
+        said.failed(USAGE, &["cannot be run on attached servers"]);
+        yard.place.write("story.toml", &both);
+        let line = "torture story.toml --lock token --runs 1 --attach redis://localhost:21111";
+        yard.check(&yard.place.run(line), &[21111]);
+        bad_attachments(&yard);
+    }
+
+    #[test]
+    fn masters_replicas_sentinels_and_a_cluster_are_attached() {
+        let mut yard = Yard::open();
+        masters(&mut yard);
+        replicas(&mut yard);
+        sentinels(&mut yard);
+        cluster(&mut yard);
+    }
 }
 
 fn bad_attachments(yard: &Yard) {
@@ -306,15 +362,6 @@ fn bad_attachments(yard: &Yard) {
     }
     let line = "torture story.toml --lock token --attach redis://127.0.0.1:21111 --toxiproxy http://127.0.0.1:21111";
     yard.place.run(line).failed(INTERNAL, &["toxiproxy"]);
-}
-
-#[test]
-fn masters_replicas_sentinels_and_a_cluster_are_attached() {
-    let mut yard = Yard::open();
-    masters(&mut yard);
-    replicas(&mut yard);
-    sentinels(&mut yard);
-    cluster(&mut yard);
 }
 
 fn masters(yard: &mut Yard) {
@@ -362,17 +409,7 @@ fn sentinels(yard: &mut Yard) {
     for port in [21144, 21145, 21146] {
         yard.server(port, &["sentinel.conf", "--sentinel"]);
     }
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !yard
-        .ask(21144, "SENTINEL CKQUORUM lockproof")
-        .contains("OK 3")
-    {
-        assert!(
-            Instant::now() < deadline,
-            "the Sentinels did not find each other"
-        );
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    yard.await_answer(21144, "SENTINEL CKQUORUM lockproof", "OK 3");
     failed_over_in_good_order(yard, "sentinel", &ports);
 }
 
@@ -382,15 +419,28 @@ fn cluster(yard: &mut Yard) {
         let enabled = ["--cluster-enabled", "yes", "--cluster-node-timeout", "500"];
         yard.server(port, &enabled);
     }
-    let nodes: Vec<String> = ports
+    for (number, (port, slots)) in ports
         .iter()
-        .map(|port| format!("127.0.0.1:{port}"))
-        .collect();
-    let mut join = Command::new("redis-cli");
-    join.args(["--cluster", "create"]).args(&nodes);
-    join.args(["--cluster-replicas", "1", "--cluster-yes"]);
-    let joined = join.output().unwrap();
-    assert!(joined.status.success(), "{joined:?}");
+        .zip(["0 5460", "5461 10922", "10923 16383"])
+        .enumerate()
+    {
+        yard.ask(*port, &format!("CLUSTER ADDSLOTSRANGE {slots}"));
+        yard.ask(*port, &format!("CLUSTER SET-CONFIG-EPOCH {}", number + 1));
+    }
+    for port in ports {
+        for other in ports.iter().filter(|other| **other > port) {
+            yard.ask(port, &format!("CLUSTER MEET 127.0.0.1 {other}"));
+        }
+    }
+    for (primary, replica) in ports.iter().zip(&ports[3..]) {
+        let id = yard.ask(*primary, "CLUSTER MYID");
+        // It must have met whom it follows.
+        yard.await_answer(*replica, &format!("CLUSTER REPLICATE {id}"), "OK");
+        yard.await_answer(*primary, "ROLE", &replica.to_string());
+    }
+    for port in ports {
+        yard.await_answer(port, "CLUSTER INFO", "cluster_state:ok");
+    }
     failed_over_in_good_order(yard, "cluster", &ports);
 }
 

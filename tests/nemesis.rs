@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use lockproof::redis::Reply;
 use lockproof::replay::binaries::{self, Binary};
-use lockproof::replay::clock;
+use lockproof::replay::clock::Library;
 use lockproof::replay::nemesis::{Bytes, Clients, FaultSpec, Field, How, NemesisError, NoClients};
 use lockproof::replay::process;
 use lockproof::replay::proxy::toxiproxy;
@@ -16,56 +16,68 @@ use lockproof::replay::topology::{Party, ProxyKind, Topology, TopologyKind, Topo
 use support::nemesis::*;
 use support::{bulk, ok};
 
-/// Both kinds of proxy, if both can be had.
-fn proxies() -> Vec<ProxyKind> {
-    let mut found = vec![ProxyKind::Embedded];
-    match toxiproxy::find_program(&binaries::tool_directories()) {
-        Ok(program) => found.push(ProxyKind::Toxiproxy(program)),
-        Err(error) if std::env::var_os("CI").is_some() => panic!("{error}"),
-        Err(error) => eprintln!("without toxiproxy: {error}"),
-    }
-    found
-}
-
-async fn masters() -> Vec<Topology> {
-    let mut started = Vec::new();
-    for proxy in proxies() {
-        let kind = TopologyKind::Masters { nodes: 3 };
-        let options = TopologyOptions {
-            proxy,
-            ..options(kind)
-        };
-        started.push(Topology::start(&options).await.unwrap());
-    }
-    started
+async fn masters(proxy: ProxyKind) -> Topology {
+    let kind = TopologyKind::Masters { nodes: 3 };
+    let options = TopologyOptions {
+        proxy,
+        ..options(kind)
+    };
+    Topology::start(&options).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_partition_stops_what_it_says_and_nothing_else() {
-    for mut topology in masters().await {
-        for bytes in [Bytes::Late, Bytes::Lost] {
-            let spec = FaultSpec::Partition {
-                between: one("client-0"),
-                and: one("node-1"),
-                one_way: false,
-                bytes,
-            };
-            let mut cut_off = client(&topology, 0, 1).await;
-            assert!(cut_off.ask("PING").await.is_ok());
-            with(&mut topology, &mut NoClients, spec, async |topology| {
-                cut_off.send(&format!("SET {bytes:?} 1")).await.unwrap();
-                assert!(cut_off.has_nothing().await);
-                assert!(works(topology, 0, 0).await && works(topology, 1, 1).await);
-                assert!(!works(topology, 0, 1).await);
-            })
-            .await;
-            // A short one delivers late, a long one not at all.
-            let reply = cut_off.reply().await;
-            assert_eq!(reply.ok(), (bytes == Bytes::Late).then(ok));
-            let kept = get(&topology, 1, &format!("{bytes:?}")).await;
-            assert_eq!(kept == bulk("1"), bytes == Bytes::Late);
-            assert!(works(&topology, 0, 1).await);
-        }
+    partition(masters(ProxyKind::Embedded).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn link_faults_do_what_they_say_and_end() {
+    link_faults(masters(ProxyKind::Embedded).await).await;
+}
+
+/// The same through somebody else's proxy.
+mod with_toxiproxy {
+    use super::*;
+
+    async fn masters() -> Topology {
+        let program = toxiproxy::find_program(&binaries::tool_directories()).unwrap();
+        super::masters(ProxyKind::Toxiproxy(program)).await
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_partition_stops_what_it_says_and_nothing_else() {
+        partition(masters().await).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn link_faults_do_what_they_say_and_end() {
+        link_faults(masters().await).await;
+    }
+}
+
+async fn partition(mut topology: Topology) {
+    for bytes in [Bytes::Late, Bytes::Lost] {
+        let spec = FaultSpec::Partition {
+            between: one("client-0"),
+            and: one("node-1"),
+            one_way: false,
+            bytes,
+        };
+        let mut cut_off = client(&topology, 0, 1).await;
+        assert!(cut_off.ask("PING").await.is_ok());
+        with(&mut topology, &mut NoClients, spec, async |topology| {
+            cut_off.send(&format!("SET {bytes:?} 1")).await.unwrap();
+            assert!(cut_off.has_nothing().await);
+            assert!(works(topology, 0, 0).await && works(topology, 1, 1).await);
+            assert!(!works(topology, 0, 1).await);
+        })
+        .await;
+        // A short one delivers late, a long one not at all.
+        let reply = cut_off.reply().await;
+        assert_eq!(reply.ok(), (bytes == Bytes::Late).then(ok));
+        let kept = get(&topology, 1, &format!("{bytes:?}")).await;
+        assert_eq!(kept == bulk("1"), bytes == Bytes::Late);
+        assert!(works(&topology, 0, 1).await);
     }
 }
 
@@ -88,83 +100,80 @@ async fn a_one_way_partition_lets_the_other_way_pass() {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn link_faults_do_what_they_say_and_end() {
-    for mut topology in masters().await {
-        let (between, and) = (|| one("clients"), || one("node-0"));
-        let timed = async |topology: &Topology, command: &str| {
-            let mut client = client(topology, 0, 0).await;
-            let begun = Instant::now();
-            client.ask(command).await.unwrap();
-            begun.elapsed()
-        };
-        let slow = FaultSpec::SlowNetwork {
-            between: between(),
-            and: and(),
-            latency_ms: 30,
-            jitter_ms: 5,
-        };
-        with(&mut topology, &mut NoClients, slow, async |topology| {
-            assert!(timed(topology, "PING").await >= Duration::from_millis(50));
-        })
-        .await;
-        let narrow = FaultSpec::Bandwidth {
-            between: between(),
-            and: and(),
-            kb_per_s: 100,
-        };
-        with(&mut topology, &mut NoClients, narrow, async |topology| {
-            let long = format!("ECHO {}", "x".repeat(8_000));
-            assert!(timed(topology, &long).await >= Duration::from_millis(80));
-        })
-        .await;
-        let mut struck = client(&topology, 0, 0).await;
-        let mut spared = client(&topology, 0, 1).await;
-        assert!(struck.ask("PING").await.is_ok() && spared.ask("PING").await.is_ok());
-        let reset = FaultSpec::Reset {
-            between: between(),
-            and: and(),
-        };
-        with(&mut topology, &mut NoClients, reset, async |_| {
-            let ended = struck.reply().await.unwrap_err();
-            assert_eq!(ended.kind(), std::io::ErrorKind::ConnectionReset);
-            assert!(spared.ask("PING").await.is_ok());
-        })
-        .await;
-        let refuse = FaultSpec::Refuse {
-            between: between(),
-            and: and(),
-        };
-        with(&mut topology, &mut NoClients, refuse, async |topology| {
-            assert!(!works(topology, 0, 0).await && works(topology, 0, 1).await);
-        })
-        .await;
-        let limit = FaultSpec::DataLimit {
-            between: between(),
-            and: and(),
-            bytes: 20,
-        };
-        with(&mut topology, &mut NoClients, limit, async |topology| {
-            let mut client = client(topology, 1, 0).await;
-            assert!(client.ask("PING").await.is_ok());
-            assert!(client.ask("PING").await.is_err());
-        })
-        .await;
-        let late = FaultSpec::SlowClose {
-            between: between(),
-            and: and(),
-            ms: 60,
-        };
-        with(&mut topology, &mut NoClients, late, async |topology| {
-            let mut client = client(topology, 1, 0).await;
-            let begun = Instant::now();
-            assert_eq!(client.ask("QUIT").await.unwrap(), ok());
-            assert!(client.reply().await.is_err());
-            assert!(begun.elapsed() >= Duration::from_millis(60));
-        })
-        .await;
-        assert!(works(&topology, 0, 0).await && works(&topology, 1, 0).await);
-    }
+async fn link_faults(mut topology: Topology) {
+    let (between, and) = (|| one("clients"), || one("node-0"));
+    let timed = async |topology: &Topology, command: &str| {
+        let mut client = client(topology, 0, 0).await;
+        let begun = Instant::now();
+        client.ask(command).await.unwrap();
+        begun.elapsed()
+    };
+    let slow = FaultSpec::SlowNetwork {
+        between: between(),
+        and: and(),
+        latency_ms: 30,
+        jitter_ms: 5,
+    };
+    with(&mut topology, &mut NoClients, slow, async |topology| {
+        assert!(timed(topology, "PING").await >= Duration::from_millis(50));
+    })
+    .await;
+    let narrow = FaultSpec::Bandwidth {
+        between: between(),
+        and: and(),
+        kb_per_s: 100,
+    };
+    with(&mut topology, &mut NoClients, narrow, async |topology| {
+        let long = format!("ECHO {}", "x".repeat(8_000));
+        assert!(timed(topology, &long).await >= Duration::from_millis(80));
+    })
+    .await;
+    let mut struck = client(&topology, 0, 0).await;
+    let mut spared = client(&topology, 0, 1).await;
+    assert!(struck.ask("PING").await.is_ok() && spared.ask("PING").await.is_ok());
+    let reset = FaultSpec::Reset {
+        between: between(),
+        and: and(),
+    };
+    with(&mut topology, &mut NoClients, reset, async |_| {
+        let ended = struck.reply().await.unwrap_err();
+        assert_eq!(ended.kind(), std::io::ErrorKind::ConnectionReset);
+        assert!(spared.ask("PING").await.is_ok());
+    })
+    .await;
+    let refuse = FaultSpec::Refuse {
+        between: between(),
+        and: and(),
+    };
+    with(&mut topology, &mut NoClients, refuse, async |topology| {
+        assert!(!works(topology, 0, 0).await && works(topology, 0, 1).await);
+    })
+    .await;
+    let limit = FaultSpec::DataLimit {
+        between: between(),
+        and: and(),
+        bytes: 20,
+    };
+    with(&mut topology, &mut NoClients, limit, async |topology| {
+        let mut client = client(topology, 1, 0).await;
+        assert!(client.ask("PING").await.is_ok());
+        assert!(client.ask("PING").await.is_err());
+    })
+    .await;
+    let late = FaultSpec::SlowClose {
+        between: between(),
+        and: and(),
+        ms: 60,
+    };
+    with(&mut topology, &mut NoClients, late, async |topology| {
+        let mut client = client(topology, 1, 0).await;
+        let begun = Instant::now();
+        assert_eq!(client.ask("QUIT").await.unwrap(), ok());
+        assert!(client.reply().await.is_err());
+        assert!(begun.elapsed() >= Duration::from_millis(60));
+    })
+    .await;
+    assert!(works(&topology, 0, 0).await && works(&topology, 1, 0).await);
 }
 
 #[tokio::test]
@@ -232,10 +241,10 @@ async fn a_restart_and_a_power_loss_lose_what_the_persistence_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_fault_moves_the_clock_of_one_server_on_every_server() {
-    let shim = clock::find_shim(&clock::shim_directories()).unwrap();
+    let library = Library::built_in().unwrap();
     for binary in servers() {
         let options = TopologyOptions {
-            shim: Some(shim.clone()),
+            clocks: Some(library.clone()),
             ..TopologyOptions::new(TopologyKind::Masters { nodes: 2 }, binary)
         };
         let mut topology = Topology::start(&options).await.unwrap();
@@ -282,7 +291,7 @@ async fn a_clock_fault_moves_the_clock_of_one_server_on_every_server() {
         clients,
     };
     let error = jump.build().start(&mut field).await.unwrap_err();
-    assert!(error.to_string().contains("with the shim"), "{error}");
+    assert!(error.to_string().contains("with clocks"), "{error}");
 }
 
 /// Client processes that only wait.

@@ -31,14 +31,6 @@ runs = 1
 violated = []
 "#;
 
-/// As root with iptables the test is about packets, otherwise about the error.
-fn privileged() -> bool {
-    let iptables = std::process::Command::new("iptables")
-        .arg("--version")
-        .output();
-    rustix::process::geteuid().is_root() && iptables.is_ok()
-}
-
 fn history(place: &Place) -> Vec<Value> {
     let path = place.path("runs/cable/token/seed-1.history.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
@@ -69,32 +61,32 @@ fn answered(history: &[Value], client: u64, from: u64, to: u64) -> usize {
     history.iter().filter(counts).count()
 }
 
-#[test]
-fn a_pulled_cable_stops_one_client_and_it_goes_on_afterwards() {
-    let place = Place::new();
-    place.write("story.toml", STORY);
-    let run = place.run("torture story.toml --lock token --own-network");
-    if !privileged() {
-        run.failed(USAGE, &["iptables"]);
-        return;
+mod with_iptables {
+    use super::*;
+
+    #[test]
+    fn a_pulled_cable_stops_one_client_and_it_goes_on_afterwards() {
+        let place = Place::new();
+        place.write("story.toml", STORY);
+        let run = place.run("torture story.toml --lock token --own-network");
+        assert!([Some(FINE), Some(UNKNOWN)].contains(&run.code), "{run:#?}");
+        let history = history(&place);
+        let (from, to) = (said(&history, "started"), said(&history, "healing"));
+        let end = u64::MAX;
+        assert!(answered(&history, 1, 0, from) > 0, "before");
+        assert_eq!(answered(&history, 1, from + 50_000_000, to), 0, "during");
+        // TCP sends again within twice the time that it was cut off.
+        assert!(answered(&history, 1, to, end) > 0, "after");
+        assert!(answered(&history, 0, from, to) > 0, "others go on");
+        // Nobody answers, not even to a new connection: what is asked times out.
+        let refused = history.iter().any(|event| {
+            event["process"] == 1
+                && event["error"]
+                    .as_str()
+                    .is_some_and(|error| error.contains("refused"))
+        });
+        assert!(!refused);
     }
-    assert!([Some(FINE), Some(UNKNOWN)].contains(&run.code), "{run:#?}");
-    let history = history(&place);
-    let (from, to) = (said(&history, "started"), said(&history, "healing"));
-    let end = u64::MAX;
-    assert!(answered(&history, 1, 0, from) > 0, "before");
-    assert_eq!(answered(&history, 1, from + 50_000_000, to), 0, "during");
-    // TCP sends again within twice the time that it was cut off.
-    assert!(answered(&history, 1, to, end) > 0, "after");
-    assert!(answered(&history, 0, from, to) > 0, "others go on");
-    // Nobody answers, not even to a new connection: what is asked times out.
-    let refused = history.iter().any(|event| {
-        event["process"] == 1
-            && event["error"]
-                .as_str()
-                .is_some_and(|error| error.contains("refused"))
-    });
-    assert!(!refused);
 }
 
 #[test]
@@ -106,4 +98,15 @@ fn dropped_packets_need_a_network_of_ones_own() {
     place
         .run("torture story.toml --own-network --attach redis://127.0.0.1:1")
         .failed(USAGE, &["--attach"]);
+}
+
+/// Without root the kernel refuses the network; as root on a search path without
+/// iptables its rules cannot be made.
+#[test]
+fn a_network_that_cannot_be_had_is_an_error_that_says_what_it_takes() {
+    let place = Place::new();
+    place.write("story.toml", STORY);
+    let mut command = place.command("torture story.toml --lock token --own-network");
+    let said = Said::from(command.env("PATH", "/nowhere").output().unwrap());
+    said.failed(USAGE, &["failed to", "root"]);
 }

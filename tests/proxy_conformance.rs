@@ -216,135 +216,125 @@ async fn the_embedded_proxy_conforms() {
     conforms(&server, &proxy, &[Cut::Fin, Cut::Rst]).await;
 }
 
-/// A running toxiproxy; `None` where it cannot be had. CI must have it.
-async fn toxiproxy() -> Option<Toxiproxy> {
-    match toxiproxy::find_program(&binaries::tool_directories()) {
-        Ok(program) => Some(Toxiproxy::start(&program).await.unwrap()),
-        Err(error) if std::env::var_os("CI").is_some() => panic!("{error}"),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
+mod with_toxiproxy {
+    use super::*;
+
+    /// A running toxiproxy.
+    async fn toxiproxy() -> Toxiproxy {
+        let program = toxiproxy::find_program(&binaries::tool_directories()).unwrap();
+        Toxiproxy::start(&program).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn toxiproxy_conforms() {
+        let toxiproxy = toxiproxy().await;
+        for ending in [Cut::Fin, Cut::Rst] {
+            let server = server().await;
+            let name = format!("{ending:?}");
+            let link = toxiproxy.link(&name, server.address(), ending).await;
+            let link = link.unwrap();
+            conforms(&server, &link, &[ending]).await;
+            let other = match ending {
+                Cut::Fin => Cut::Rst,
+                Cut::Rst => Cut::Fin,
+            };
+            let refused = link.apply(LinkAction::Cut(other)).await.unwrap_err();
+            assert!(refused.to_string().contains("arms resets"), "{refused}");
         }
     }
-}
 
-#[tokio::test]
-async fn toxiproxy_conforms() {
-    let Some(toxiproxy) = toxiproxy().await else {
-        return;
-    };
-    for ending in [Cut::Fin, Cut::Rst] {
+    #[tokio::test]
+    async fn every_toxic_is_taken_and_every_refusal_is_an_error() {
+        let toxiproxy = toxiproxy().await;
         let server = server().await;
-        let name = format!("{ending:?}");
-        let link = toxiproxy.link(&name, server.address(), ending).await;
+        let link = toxiproxy.link("all", server.address(), Cut::Fin).await;
         let link = link.unwrap();
-        conforms(&server, &link, &[ending]).await;
-        let other = match ending {
-            Cut::Fin => Cut::Rst,
-            Cut::Rst => Cut::Fin,
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            for toxic in [
+                Toxic::Latency {
+                    latency: 1,
+                    jitter: 0,
+                },
+                Toxic::Timeout { timeout: 1 },
+                Toxic::ResetPeer { timeout: 1 },
+                Toxic::Bandwidth { rate: 1_000 },
+                Toxic::LimitData { bytes: 1 },
+                Toxic::SlowClose { delay: 1 },
+            ] {
+                link.add(direction, toxic).await.unwrap();
+                link.add(direction, toxic).await.unwrap();
+            }
+        }
+        link.clear().await.unwrap();
+        let mut client = Client::connect(link.address()).await.unwrap();
+        assert!(client.ask("PING").await.is_ok());
+
+        let twice = toxiproxy.link("all", server.address(), Cut::Fin).await;
+        let Err(ToxiproxyError::Api(refused)) = twice else {
+            panic!("a second proxy of one name was made");
         };
-        let refused = link.apply(LinkAction::Cut(other)).await.unwrap_err();
-        assert!(refused.to_string().contains("arms resets"), "{refused}");
+        assert!(refused.to_string().contains("409"), "{refused}");
+        let missing = toxiproxy.api().remove_toxic("all", "none").await;
+        assert!(missing.unwrap_err().to_string().contains("404"));
+        link.delete().await.unwrap();
+        assert!(client.ask("PING").await.is_err());
     }
-}
 
-#[tokio::test]
-async fn every_toxic_is_taken_and_every_refusal_is_an_error() {
-    let Some(toxiproxy) = toxiproxy().await else {
-        return;
-    };
-    let server = server().await;
-    let link = toxiproxy.link("all", server.address(), Cut::Fin).await;
-    let link = link.unwrap();
-    for direction in [Direction::ToServer, Direction::ToClient] {
-        for toxic in [
-            Toxic::Latency {
-                latency: 1,
-                jitter: 0,
-            },
-            Toxic::Timeout { timeout: 1 },
-            Toxic::ResetPeer { timeout: 1 },
-            Toxic::Bandwidth { rate: 1_000 },
-            Toxic::LimitData { bytes: 1 },
-            Toxic::SlowClose { delay: 1 },
-        ] {
-            link.add(direction, toxic).await.unwrap();
-            link.add(direction, toxic).await.unwrap();
-        }
+    #[tokio::test]
+    async fn a_limit_of_data_ends_the_connection_after_so_many_bytes() {
+        let toxiproxy = toxiproxy().await;
+        let server = server().await;
+        let link = toxiproxy.link("limit", server.address(), Cut::Fin).await;
+        let link = link.unwrap();
+        let limit = Toxic::LimitData { bytes: 7 };
+        link.add(Direction::ToClient, limit).await.unwrap();
+        let mut client = Client::connect(link.address()).await.unwrap();
+        // "+PONG" and its line end are seven bytes.
+        assert_eq!(
+            client.ask("PING").await.unwrap(),
+            Reply::Status("PONG".into())
+        );
+        assert!(client.ask("PING").await.is_err());
     }
-    link.clear().await.unwrap();
-    let mut client = Client::connect(link.address()).await.unwrap();
-    assert!(client.ask("PING").await.is_ok());
 
-    let twice = toxiproxy.link("all", server.address(), Cut::Fin).await;
-    let Err(ToxiproxyError::Api(refused)) = twice else {
-        panic!("a second proxy of one name was made");
-    };
-    assert!(refused.to_string().contains("409"), "{refused}");
-    let missing = toxiproxy.api().remove_toxic("all", "none").await;
-    assert!(missing.unwrap_err().to_string().contains("404"));
-    link.delete().await.unwrap();
-    assert!(client.ask("PING").await.is_err());
-}
-
-#[tokio::test]
-async fn a_limit_of_data_ends_the_connection_after_so_many_bytes() {
-    let Some(toxiproxy) = toxiproxy().await else {
-        return;
-    };
-    let server = server().await;
-    let link = toxiproxy.link("limit", server.address(), Cut::Fin).await;
-    let link = link.unwrap();
-    let limit = Toxic::LimitData { bytes: 7 };
-    link.add(Direction::ToClient, limit).await.unwrap();
-    let mut client = Client::connect(link.address()).await.unwrap();
-    // "+PONG" and its line end are seven bytes.
-    assert_eq!(
-        client.ask("PING").await.unwrap(),
-        Reply::Status("PONG".into())
-    );
-    assert!(client.ask("PING").await.is_err());
-}
-
-#[tokio::test]
-async fn a_gate_before_a_toxiproxy_still_decides_about_single_messages() {
-    let Some(toxiproxy) = toxiproxy().await else {
-        return;
-    };
-    let server = server().await;
-    let link = toxiproxy.link("row", server.address(), Cut::Fin).await;
-    let link = link.unwrap();
-    let options = EmbeddedOptions {
-        mode: Mode::Hold,
-        ..Default::default()
-    };
-    let (sender, mut events) = unbounded_channel();
-    let id = LinkId { client: 0, node: 0 };
-    let gate = EmbeddedProxy::start(id, link.address(), options, sender)
-        .await
-        .unwrap();
-    let mut client = Client::connect(gate.address()).await.unwrap();
-    client.send("SET k v").await.unwrap();
-    assert_eq!(events.recv().await.unwrap().event, Event::Connected);
-    assert_eq!(
-        events.recv().await.unwrap().event,
-        Event::Request {
-            seq: 0,
-            argv: vec![b"SET".into(), b"k".into(), b"v".into()],
-        }
-    );
-    assert_eq!(server.command(&["GET", "k"]).await.unwrap(), Reply::Nil);
-    gate.release_request(0, 0).await.unwrap();
-    assert_eq!(
-        events.recv().await.unwrap().event,
-        Event::Reply {
-            seq: 0,
-            reply: ok()
-        }
-    );
-    gate.release_reply(0, 0).await.unwrap();
-    assert_eq!(client.reply().await.unwrap(), ok());
-    // The second in the row strikes: the gate sees it as the server's end.
-    link.apply(LinkAction::Cut(Cut::Fin)).await.unwrap();
-    assert_eq!(events.recv().await.unwrap().event, Event::ServerClosed);
+    #[tokio::test]
+    async fn a_gate_before_a_toxiproxy_still_decides_about_single_messages() {
+        let toxiproxy = toxiproxy().await;
+        let server = server().await;
+        let link = toxiproxy.link("row", server.address(), Cut::Fin).await;
+        let link = link.unwrap();
+        let options = EmbeddedOptions {
+            mode: Mode::Hold,
+            ..Default::default()
+        };
+        let (sender, mut events) = unbounded_channel();
+        let id = LinkId { client: 0, node: 0 };
+        let gate = EmbeddedProxy::start(id, link.address(), options, sender)
+            .await
+            .unwrap();
+        let mut client = Client::connect(gate.address()).await.unwrap();
+        client.send("SET k v").await.unwrap();
+        assert_eq!(events.recv().await.unwrap().event, Event::Connected);
+        assert_eq!(
+            events.recv().await.unwrap().event,
+            Event::Request {
+                seq: 0,
+                argv: vec![b"SET".into(), b"k".into(), b"v".into()],
+            }
+        );
+        assert_eq!(server.command(&["GET", "k"]).await.unwrap(), Reply::Nil);
+        gate.release_request(0, 0).await.unwrap();
+        assert_eq!(
+            events.recv().await.unwrap().event,
+            Event::Reply {
+                seq: 0,
+                reply: ok()
+            }
+        );
+        gate.release_reply(0, 0).await.unwrap();
+        assert_eq!(client.reply().await.unwrap(), ok());
+        // The second in the row strikes: the gate sees it as the server's end.
+        link.apply(LinkAction::Cut(Cut::Fin)).await.unwrap();
+        assert_eq!(events.recv().await.unwrap().event, Event::ServerClosed);
+    }
 }

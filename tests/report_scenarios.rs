@@ -6,7 +6,7 @@ mod report_common;
 
 use std::path::{Path, PathBuf};
 
-use browser::browser;
+use browser::Browser;
 use lockproof::check::Verdict;
 use lockproof::report::model::Replays;
 use lockproof::report::scenario::{
@@ -268,66 +268,72 @@ fn file(name: &str, report: &Report) -> PathBuf {
     file
 }
 
-#[test]
-fn the_page_shows_rows_with_and_without_a_matrix() {
-    let Some(browser) = browser() else { return };
-    let rows = "return document.querySelectorAll('table.stories > tbody > tr:not(.lock)').length";
-    browser.open(&file("scenarios-alone", &report(vec![row(), swept()])));
-    assert_eq!(browser.run(rows), 2);
-    assert_eq!(
-        browser.run("return document.querySelectorAll('#f-lock').length"),
-        0
-    );
-    let shot = |name: &str| browser.screenshot(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
-    shot("scenarios-alone.png");
-    let both = Report {
-        scenarios: vec![row()],
-        ..report_common::report()
-    };
-    browser.open(&file("scenarios-matrix", &both));
-    assert_eq!(browser.run(rows), 1);
-    assert_eq!(
-        browser.run("return document.querySelectorAll('#matrix td[data-verdict]').length"),
-        both.cells.len()
-    );
-    assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
-}
+mod in_a_browser {
+    use super::*;
 
-const EVIL: &str = "</script><script>window.pwned=1</script>\"'><img src=x onerror=window.pwned=2>\
+    #[test]
+    fn the_page_shows_rows_with_and_without_a_matrix() {
+        let browser = Browser::start();
+        let rows =
+            "return document.querySelectorAll('table.stories > tbody > tr:not(.lock)').length";
+        browser.open(&file("scenarios-alone", &report(vec![row(), swept()])));
+        assert_eq!(browser.run(rows), 2);
+        assert_eq!(
+            browser.run("return document.querySelectorAll('#f-lock').length"),
+            0
+        );
+        let shot =
+            |name: &str| browser.screenshot(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+        shot("scenarios-alone.png");
+        let both = Report {
+            scenarios: vec![row()],
+            ..report_common::report()
+        };
+        browser.open(&file("scenarios-matrix", &both));
+        assert_eq!(browser.run(rows), 1);
+        assert_eq!(
+            browser.run("return document.querySelectorAll('#matrix td[data-verdict]').length"),
+            both.cells.len()
+        );
+        assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
+    }
+
+    const EVIL: &str = "</script><script>window.pwned=1</script>\"'><img src=x onerror=window.pwned=2>\
     </title></style><svg onload=window.pwned=3>{{ 7*7 }}";
 
-#[test]
-fn nothing_in_a_row_becomes_markup_or_script() {
-    let Some(browser) = browser() else { return };
-    let mut evil = swept();
-    evil.free = row().free;
-    for text in [
-        &mut evil.scenario,
-        &mut evil.story,
-        &mut evil.lock,
-        &mut evil.topology,
-        &mut evil.workload,
-        &mut evil.command,
-    ] {
-        *text = EVIL.into();
+    #[test]
+    fn nothing_in_a_row_becomes_markup_or_script() {
+        let browser = Browser::start();
+        let mut evil = swept();
+        evil.free = row().free;
+        for text in [
+            &mut evil.scenario,
+            &mut evil.story,
+            &mut evil.lock,
+            &mut evil.topology,
+            &mut evil.workload,
+            &mut evil.command,
+        ] {
+            *text = EVIL.into();
+        }
+        evil.notes = vec![EVIL.into()];
+        evil.page = Some(EVIL.into());
+        if let Some(published) = &mut evil.published {
+            published.of = EVIL.into();
+            published.source = EVIL.into();
+        }
+        for run in &mut evil.free.as_mut().unwrap().runs {
+            run.history = EVIL.into();
+            run.page = Some(EVIL.into());
+            run.observed = vec![EVIL.into()];
+        }
+        browser.open(&file("scenarios-evil", &report(vec![evil])));
+        assert_eq!(browser.run("return window.pwned || 0"), 0);
+        assert_eq!(
+            browser.run("return document.scripts.length + document.images.length"),
+            1,
+            "our own script and nothing else"
+        );
+        assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
     }
-    evil.notes = vec![EVIL.into()];
-    evil.page = Some(EVIL.into());
-    if let Some(published) = &mut evil.published {
-        published.of = EVIL.into();
-        published.source = EVIL.into();
-    }
-    for run in &mut evil.free.as_mut().unwrap().runs {
-        run.history = EVIL.into();
-        run.page = Some(EVIL.into());
-        run.observed = vec![EVIL.into()];
-    }
-    browser.open(&file("scenarios-evil", &report(vec![evil])));
-    assert_eq!(browser.run("return window.pwned || 0"), 0);
-    assert_eq!(
-        browser.run("return document.scripts.length + document.images.length"),
-        1,
-        "our own script and nothing else"
-    );
-    assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
 }

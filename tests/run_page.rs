@@ -1,6 +1,4 @@
 //! The page of a free run: small enough, true to its history, usable in a browser.
-//!
-//! Browser tests need Debian's `chromium` and `chromium-driver`; see report_browser.rs.
 
 #[path = "report_common/browser.rs"]
 mod browser;
@@ -9,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use browser::{Browser, browser};
+use browser::Browser;
 use lockproof::history::timeline::{
     CLIENTS_MAX, Detail, FAULTS_MAX, MARKS_MAX, MarkKind, Timeline, VIOLATIONS_MAX, timeline,
 };
@@ -388,100 +386,106 @@ fn whole((from, width): (f64, f64), end: f64) -> bool {
     from == 0.0 && (width - end).abs() < 0.1
 }
 
-#[test]
-fn a_long_run_opens_and_jumps_to_its_first_violation() {
-    let Some(browser) = browser() else { return };
-    let text = long_history(34_000, 5);
-    let (judgement, timeline) = drawn(&text);
-    let path = file("run-long", &rendered(&judgement, &timeline));
-    browser.prefer("light");
-    let began = Instant::now();
-    browser.open(&path);
-    let opened = began.elapsed();
-    let rows = browser.run("return document.querySelectorAll('#rows .row').length");
-    assert_eq!(rows, 5, "one row a client");
-    assert!(opened.as_secs() < 5, "it opens at once, not in {opened:?}");
-    let end = timeline.duration_ns as f64 / 1e6;
-    assert!(whole(window(&browser), end));
-    browser.screenshot(&target().join("run-long-light.png"));
+mod in_a_browser {
+    use super::*;
 
-    browser.click("#jump");
-    let (from, width) = window(&browser);
-    let first = timeline.violations[0].time as f64 / 1e6;
-    assert!(
-        from <= first && first <= from + width,
-        "{from} + {width}: {first}"
-    );
-    assert!(width < end / 10.0, "it is close: {width} of {end}");
-    // Latencies move along, and the row in the table is marked.
-    let script = "return document.querySelector('#latency').viewBox.baseVal.x";
-    assert_eq!(browser.run(script).as_f64().unwrap(), from);
-    assert_eq!(
-        browser.run("return document.querySelector('#violations tr.on').id"),
-        "v0"
-    );
-    browser.screenshot(&target().join("run-long-first.png"));
+    #[test]
+    fn a_long_run_opens_and_jumps_to_its_first_violation() {
+        let browser = Browser::start();
+        let text = long_history(34_000, 5);
+        let (judgement, timeline) = drawn(&text);
+        let path = file("run-long", &rendered(&judgement, &timeline));
+        browser.prefer("light");
+        let began = Instant::now();
+        browser.open(&path);
+        let opened = began.elapsed();
+        let rows = browser.run("return document.querySelectorAll('#rows .row').length");
+        assert_eq!(rows, 5, "one row a client");
+        assert!(opened.as_secs() < 5, "it opens at once, not in {opened:?}");
+        let end = timeline.duration_ns as f64 / 1e6;
+        assert!(whole(window(&browser), end));
+        browser.screenshot(&target().join("run-long-light.png"));
 
-    browser.press("n");
-    assert_eq!(
-        browser.run("return document.querySelector('#violations tr.on').id"),
-        "v1"
-    );
-    browser.run("document.querySelector('#chart').focus()");
-    let (before, _) = window(&browser);
-    browser.press("\u{e014}");
-    assert!(window(&browser).0 > before, "the arrow moves it");
-    browser.press("-");
-    assert!(window(&browser).1 > width);
-    browser.press("0");
-    assert!(whole(window(&browser), end));
-    assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
-}
+        browser.click("#jump");
+        let (from, width) = window(&browser);
+        let first = timeline.violations[0].time as f64 / 1e6;
+        assert!(
+            from <= first && first <= from + width,
+            "{from} + {width}: {first}"
+        );
+        assert!(width < end / 10.0, "it is close: {width} of {end}");
+        // Latencies move along, and the row in the table is marked.
+        let script = "return document.querySelector('#latency').viewBox.baseVal.x";
+        assert_eq!(browser.run(script).as_f64().unwrap(), from);
+        assert_eq!(
+            browser.run("return document.querySelector('#violations tr.on').id"),
+            "v0"
+        );
+        browser.screenshot(&target().join("run-long-first.png"));
 
-const EVIL: &str = "</script><script>window.pwned=1</script>\"'><img src=x onerror=window.pwned=2>\
+        browser.press("n");
+        assert_eq!(
+            browser.run("return document.querySelector('#violations tr.on').id"),
+            "v1"
+        );
+        browser.run("document.querySelector('#chart').focus()");
+        let (before, _) = window(&browser);
+        browser.press("\u{e014}");
+        assert!(window(&browser).0 > before, "the arrow moves it");
+        browser.press("-");
+        assert!(window(&browser).1 > width);
+        browser.press("0");
+        assert!(whole(window(&browser), end));
+        assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
+    }
+
+    const EVIL: &str = "</script><script>window.pwned=1</script>\"'><img src=x onerror=window.pwned=2>\
     </title></style><svg onload=window.pwned=3>{{ 7*7 }}";
 
-#[test]
-fn nothing_in_a_history_becomes_markup_or_script() {
-    let Some(browser) = browser() else { return };
-    let header = json!({
-        "schema": "lockproof.history/1", "lock": EVIL, "workload": EVIL, "ttl_ms": 2000, "clients": 1,
-        "nodes": 1, "seed": 1, "scenario": EVIL, "versions": { EVIL: EVIL }, "params": { EVIL: 1.5 },
-    });
-    let mut made = Made {
-        text: format!("{header}\n"),
-    };
-    let value = json!({ "phase": "start", "fault": EVIL, "id": 1, "details": { EVIL: [EVIL] } });
-    made.nemesis(100, EVIL, value);
-    made.acquire(0, 200, 300);
-    made.acquire(1, 400, 500);
-    made.say(600, 1, "invoke", "add", json!({ "element": EVIL }));
-    made.say(700, 1, "ok", "add", json!(null));
-    let last = json!({ "time": 800_000, "process": "harness", "type": "ok", "f": "final-set", "value": { "elements": [] } });
-    writeln!(made.text, "{last}").unwrap();
-    let (judgement, timeline) = drawn(&made.text);
-    let text = run_page(&RunPage {
-        judgement: &judgement,
-        timeline: &timeline,
-        model: &[],
-        history: EVIL,
-        tool_version: EVIL,
-        command: Some(EVIL),
-        report: None,
-    })
-    .unwrap();
-    browser.open(&file("run-evil", &text));
-    browser.click("#jump");
-    assert_eq!(browser.run("return window.pwned || 0"), 0);
-    assert_eq!(
-        browser.run("return document.scripts.length + document.images.length"),
-        1,
-        "our own script and nothing else"
-    );
-    let shown = browser.run("return document.querySelector('#faults th[scope=row]').textContent");
-    assert!(
-        EVIL.starts_with(shown.as_str().unwrap().trim_end()),
-        "as it is: {shown}"
-    );
-    assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
+    #[test]
+    fn nothing_in_a_history_becomes_markup_or_script() {
+        let browser = Browser::start();
+        let header = json!({
+            "schema": "lockproof.history/1", "lock": EVIL, "workload": EVIL, "ttl_ms": 2000, "clients": 1,
+            "nodes": 1, "seed": 1, "scenario": EVIL, "versions": { EVIL: EVIL }, "params": { EVIL: 1.5 },
+        });
+        let mut made = Made {
+            text: format!("{header}\n"),
+        };
+        let value =
+            json!({ "phase": "start", "fault": EVIL, "id": 1, "details": { EVIL: [EVIL] } });
+        made.nemesis(100, EVIL, value);
+        made.acquire(0, 200, 300);
+        made.acquire(1, 400, 500);
+        made.say(600, 1, "invoke", "add", json!({ "element": EVIL }));
+        made.say(700, 1, "ok", "add", json!(null));
+        let last = json!({ "time": 800_000, "process": "harness", "type": "ok", "f": "final-set", "value": { "elements": [] } });
+        writeln!(made.text, "{last}").unwrap();
+        let (judgement, timeline) = drawn(&made.text);
+        let text = run_page(&RunPage {
+            judgement: &judgement,
+            timeline: &timeline,
+            model: &[],
+            history: EVIL,
+            tool_version: EVIL,
+            command: Some(EVIL),
+            report: None,
+        })
+        .unwrap();
+        browser.open(&file("run-evil", &text));
+        browser.click("#jump");
+        assert_eq!(browser.run("return window.pwned || 0"), 0);
+        assert_eq!(
+            browser.run("return document.scripts.length + document.images.length"),
+            1,
+            "our own script and nothing else"
+        );
+        let shown =
+            browser.run("return document.querySelector('#faults th[scope=row]').textContent");
+        assert!(
+            EVIL.starts_with(shown.as_str().unwrap().trim_end()),
+            "as it is: {shown}"
+        );
+        assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
+    }
 }

@@ -2,13 +2,12 @@
 //! this machine has.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use lockproof::redis::Reply;
 use lockproof::replay::binaries::{self, Binary, Version};
-use lockproof::replay::clock;
+use lockproof::replay::clock::Library;
 use lockproof::replay::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
 
 const EPOCH_MS: i64 = 1_700_000_000_000;
@@ -23,14 +22,14 @@ fn first() -> ServerOptions {
     ServerOptions::new(servers().remove(0))
 }
 
-fn shim() -> PathBuf {
-    clock::find_shim(&clock::shim_directories()).unwrap()
+fn frozen(binary: Binary) -> ServerOptions {
+    with_library(binary, Library::built_in().unwrap())
 }
 
-fn frozen(binary: Binary) -> ServerOptions {
+fn with_library(binary: Binary, library: Library) -> ServerOptions {
     ServerOptions {
         clock: Some(OwnClock {
-            shim: shim(),
+            library,
             freeze_at_ms: Some(EPOCH_MS),
         }),
         ..ServerOptions::new(binary)
@@ -142,20 +141,57 @@ async fn two_servers_have_two_clocks() {
     assert_eq!(ask(&fleet.servers[1], "PTTL k").await, Reply::Int(100));
 }
 
+/// Where a file for this kind of processor says that it is for another: e_machine of
+/// the ELF header.
+const MACHINE: usize = 18;
+
 #[tokio::test]
-async fn a_clock_library_that_does_not_work_is_noticed() {
-    let mut options = frozen(servers().remove(0));
-    options.command_patience = Duration::from_secs(1);
-    // A file that the loader cannot load: it warns and starts the server without.
+async fn a_clock_library_that_a_server_cannot_load_is_reported_and_not_done_without() {
+    let whole = Library::bytes();
+    let mut foreign = whole.to_vec();
+    foreign[MACHINE] ^= 0xff;
+    let half = &whole[..whole.len() / 2];
+    for binary in servers() {
+        for bytes in [b"no library", &foreign[..], half, b""] {
+            let mut options = with_library(binary.clone(), Library::of(bytes).unwrap());
+            // A clock that runs from true time is no different from the machine's.
+            options.clock.as_mut().unwrap().freeze_at_ms = None;
+            let error = Server::start(&options).await.unwrap_err().to_string();
+            // Either the loader goes on without it, or the process dies of it.
+            let reported = error.contains("did not load the clock library")
+                || error.contains("ended by itself");
+            assert!(reported, "{error}");
+            assert!(
+                error.contains("LD_PRELOAD") || !error.contains("did not load"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_behind_a_script_that_clears_the_environment_is_not_believed() {
+    let mut binary = servers().remove(0);
     let dir = tempfile::tempdir().unwrap();
-    let shim = dir.path().join("liblockproof_shim.so");
-    std::fs::write(&shim, "no library").unwrap();
-    options.clock = Some(OwnClock {
-        shim,
-        freeze_at_ms: Some(EPOCH_MS),
-    });
-    let error = Server::start(&options).await.unwrap_err().to_string();
-    assert!(error.contains("clock library"), "{error}");
+    let wrapper = dir.path().join("wrapper");
+    let program = binary.path.display().to_string();
+    let text = format!("#!/bin/sh\nexec env -i PATH=\"$PATH\" \"{program}\" \"$@\"\n");
+    script(&wrapper, &text);
+    binary.path = wrapper.clone();
+    let error = Server::start(&frozen(binary.clone())).await.unwrap_err();
+    assert!(error.to_string().contains("clock"), "{error}");
+    // One that only passes on is as good as the server itself.
+    script(&wrapper, &format!("#!/bin/sh\nexec \"{program}\" \"$@\"\n"));
+    let server = Server::start(&frozen(binary)).await.unwrap();
+    assert!(server.clock().unwrap().is_read());
+}
+
+/// Written by a child: were it open for writing here, a process that another test
+/// forks at that moment would make it "text file busy".
+fn script(path: &std::path::Path, text: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"printf %s "$1" >"$0"; chmod +x "$0""#]);
+    assert!(shell.arg(path).arg(text).status().unwrap().success());
 }
 
 #[tokio::test]

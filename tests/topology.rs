@@ -105,36 +105,36 @@ async fn every_topology_comes_up_through_proxies_on_every_server() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_real_toxiproxy_stands_in_every_link_if_asked_for() {
-    let program = match toxiproxy::find_program(&binaries::tool_directories()) {
-        Ok(program) => program,
-        Err(error) if std::env::var_os("CI").is_some() => panic!("{error}"),
-        Err(error) => return eprintln!("skipped: {error}"),
-    };
-    for kind in [TopologyKind::Masters { nodes: 3 }, SENTINEL, CLUSTER] {
-        let begun = Instant::now();
-        let options = TopologyOptions {
-            proxy: ProxyKind::Toxiproxy(program.clone()),
-            ..options(kind)
-        };
-        let mut topology = Topology::start(&options).await.unwrap();
-        println!("{kind:?} through toxiproxy in {:?}", begun.elapsed());
-        assert!(
-            topology
-                .links()
-                .all(|name| topology.embedded(name).is_none())
-        );
-        nobody_bypasses(&topology).await;
-        clients_reach_it(&topology).await;
-        // A proxy that vanishes is told, and not taken for a fault.
-        let pid = topology.toxiproxy().unwrap().pid().unwrap();
-        topology.check_alive().unwrap();
-        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        support::until(async || topology.check_alive().is_err()).await;
-        let error = topology.check_alive().unwrap_err().to_string();
-        assert!(error.contains("toxiproxy-server"), "{error}");
+mod with_toxiproxy {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_real_toxiproxy_stands_in_every_link_if_asked_for() {
+        let program = toxiproxy::find_program(&binaries::tool_directories()).unwrap();
+        for kind in [TopologyKind::Masters { nodes: 3 }, SENTINEL, CLUSTER] {
+            let begun = Instant::now();
+            let options = TopologyOptions {
+                proxy: ProxyKind::Toxiproxy(program.clone()),
+                ..options(kind)
+            };
+            let mut topology = Topology::start(&options).await.unwrap();
+            println!("{kind:?} through toxiproxy in {:?}", begun.elapsed());
+            assert!(
+                topology
+                    .links()
+                    .all(|name| topology.embedded(name).is_none())
+            );
+            nobody_bypasses(&topology).await;
+            clients_reach_it(&topology).await;
+            // A proxy that vanishes is told, and not taken for a fault.
+            let pid = topology.toxiproxy().unwrap().pid().unwrap();
+            topology.check_alive().unwrap();
+            let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+            support::until(async || topology.check_alive().is_err()).await;
+            let error = topology.check_alive().unwrap_err().to_string();
+            assert!(error.contains("toxiproxy-server"), "{error}");
+        }
     }
 }
 

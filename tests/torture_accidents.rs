@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cli_support::*;
+use lockproof::replay::binaries::{find_default, server_directories};
 use lockproof::report::scenario::ScenarioRow;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -40,6 +41,12 @@ fn strike(run: u32, name: &str) -> usize {
         kill_process(Pid::from_raw(*pid as i32).unwrap(), Signal::KILL).unwrap();
     }
     pids.len()
+}
+
+/// The program that runs as the server; not every machine's is called redis-server.
+fn server_name() -> String {
+    let path = find_default(&server_directories()).unwrap().path;
+    path.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
 /// Waits until a history tells of this.
@@ -84,14 +91,18 @@ fn ends_by(name: &str, complaint: &str) {
 #[test]
 fn a_server_that_dies_unplanned_ends_the_run_by_its_name() {
     ends_by(
-        "redis-server",
+        &server_name(),
         "ended by itself (signal: 9 (SIGKILL)); the end of its log",
     );
 }
 
-#[test]
-fn a_toxiproxy_that_vanishes_ends_the_run_by_its_name() {
-    ends_by("toxiproxy", "toxiproxy-server is not there to be asked");
+mod with_toxiproxy {
+    use super::*;
+
+    #[test]
+    fn a_toxiproxy_that_vanishes_ends_the_run_by_its_name() {
+        ends_by("toxiproxy", "toxiproxy-server is not there to be asked");
+    }
 }
 
 #[test]
@@ -111,7 +122,7 @@ fn ctrl_c_ends_a_run_in_good_order_and_the_report_tells() {
     await_work(&history);
     await_text(&history, "\"phase\":\"started\"");
     let children = descendants(run.id());
-    assert!(children.iter().any(|pid| program(*pid) == "redis-server"));
+    assert!(children.iter().any(|pid| program(*pid) == server_name()));
     kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::INT).unwrap();
     let said = Said::from(run.wait_with_output().unwrap());
     assert_eq!(said.code, Some(UNKNOWN), "{said:#?}");
@@ -138,7 +149,7 @@ fn a_run_that_fails_does_not_take_the_earlier_ones_along() {
     place.write("story.toml", &STORY.replace("runs = 1", "runs = 3"));
     let run = place.start("torture story.toml --lock token");
     await_work(&place.path("runs/story/token/seed-2.history.jsonl"));
-    assert!(strike(run.id(), "redis-server") > 0);
+    assert!(strike(run.id(), &server_name()) > 0);
     let said = Said::from(run.wait_with_output().unwrap());
     let complaint = "the run of token with seed 2 failed";
     said.failed(INTERNAL, &[complaint, "ended by itself"]);
@@ -205,12 +216,9 @@ fn two_campaigns_at_once_do_not_meet() {
 fn sentinels_that_never_agree_are_named_and_nothing_is_left() {
     let place = Place::new();
     // A server program whose Sentinels hear nothing of their configuration's group.
-    let real = lockproof::replay::binaries::find_default(
-        &lockproof::replay::binaries::server_directories(),
-    )
-    .unwrap();
+    let real = find_default(&server_directories()).unwrap();
     let text = format!(
-        "#!/bin/sh\ncase \"$*\" in *--sentinel*) sed -i '/known-sentinel/d;/announce/d;s/lockproof/other/' \"$1\";; esac\nexec {} \"$@\"\n",
+        "#!/bin/sh\ncase \"$*\" in *--sentinel*) sed -i '/known-sentinel/d;/announce/d;s/lockproof/other/' \"$1\";; esac\nexec \"{}\" \"$@\"\n",
         real.path.display()
     );
     let program = place.write("odd-server", &text);

@@ -59,9 +59,7 @@ pub struct Session<'a> {
 pub fn proxy(real: &Real) -> Result<ProxyKind, Failure> {
     match toxiproxy::find_program(&binaries::tool_directories()) {
         Ok(program) => Ok(ProxyKind::Toxiproxy(program)),
-        Err(_) if real.proxy == "toxiproxy" => Err(Failure::usage(anyhow!(
-            "toxiproxy is not installed; run scripts/setup.sh where there is a Go toolchain"
-        ))),
+        Err(missing) if real.proxy == "toxiproxy" => Err(Failure::usage(missing)),
         Err(_) => Ok(ProxyKind::Embedded),
     }
 }
@@ -186,7 +184,7 @@ impl Session<'_> {
             duration: self.duration,
             program: std::env::current_exe().map_err(Failure::internal)?,
             binary: self.real.server.clone(),
-            shim: self.real.gate.shim.clone(),
+            library: self.real.gate.library.clone(),
             proxy: self.proxy.clone(),
             attach: self.attach.clone(),
             history: file(".history.jsonl"),

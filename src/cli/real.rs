@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 
 use crate::replay::binaries::{self, Binary};
-use crate::replay::clock;
+use crate::replay::clock::Library;
 use crate::replay::gate::{GateOptions, ProxyKind};
 use crate::replay::proxy::toxiproxy;
 
@@ -46,17 +46,15 @@ impl RealArgs {
         let server = match &self.server {
             Some(path) => binaries::inspect(path).map_err(Failure::usage)?,
             None => binaries::find_default(&binaries::server_directories())
-                .context("run scripts/setup.sh, or see `lockproof doctor`")
                 .map_err(Failure::internal)?,
         };
-        let shim = clock::find_shim(&clock::shim_directories()).map_err(Failure::internal)?;
+        let library = Library::built_in().map_err(Failure::internal)?;
         let program = std::env::current_exe().map_err(Failure::internal)?;
-        let mut options = GateOptions::new(program, server.clone(), shim);
+        let mut options = GateOptions::new(program, server.clone(), library);
         let mut proxy = "embedded";
         if self.proxy == Proxy::Toxiproxy {
             proxy = "toxiproxy";
             let program = toxiproxy::find_program(&binaries::tool_directories())
-                .context("run scripts/setup.sh where there is a Go toolchain")
                 .map_err(Failure::internal)?;
             options.proxy = ProxyKind::Toxiproxy { program };
         }

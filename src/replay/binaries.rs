@@ -1,13 +1,14 @@
 //! Which server programs this machine has.
 //!
 //! Replays run on whatever is installed, and the differential test wants every
-//! version that it can get. Programs come from the search path and from
-//! `target/servers/*/`, where `scripts/setup.sh` puts the ones that are not
-//! packaged for the system. What a program is, is asked of the program itself:
+//! version that it can get. Programs come from the search path and, for a program
+//! that was built here, from `target/servers/*/`, where `scripts/setup.sh` puts the
+//! ones that are not packaged for the system. What a program is, is asked of the program itself:
 //! a file name proves nothing (Valkey installs itself as redis-server too).
 
 use std::fmt;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -66,13 +67,26 @@ pub enum BinaryError {
     },
     /// There is none.
     #[error(
-        "failed to find a redis-server or valkey-server on the search path or in {looked}; run \
-         scripts/setup.sh, or install one"
+        "failed to find a redis-server or valkey-server on the search path{}; install one, or \
+         name one with --server (in a clone of lockproof, scripts/setup.sh gets one)",
+        or_in(looked)
     )]
     None {
-        /// The directories, joined by commas.
-        looked: String,
+        /// What was looked through beside the search path.
+        looked: Vec<PathBuf>,
     },
+}
+
+/// "or in A, B", for a message about a program that is not there.
+pub(super) fn or_in(directories: &[PathBuf]) -> String {
+    let names: Vec<String> = directories
+        .iter()
+        .map(|directory| directory.display().to_string())
+        .collect();
+    match names.as_slice() {
+        [] => String::new(),
+        _ => format!(" or in {}", names.join(", ")),
+    }
 }
 
 /// Asks a program what it is.
@@ -134,35 +148,47 @@ pub fn find_default(directories: &[PathBuf]) -> Result<Binary, BinaryError> {
         .into_iter()
         .next()
         .ok_or_else(|| BinaryError::None {
-            looked: directories
-                .iter()
-                .map(|directory| directory.display().to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
+            looked: directories.to_vec(),
         })
 }
 
 /// Where `scripts/setup.sh` puts servers, each in a directory of its own.
 pub fn server_directories() -> Vec<PathBuf> {
-    in_target("servers")
+    built_beside("servers")
 }
 
 /// Where `scripts/setup.sh` puts other programs.
 pub fn tool_directories() -> Vec<PathBuf> {
-    in_target("tools")
+    built_beside("tools")
 }
 
-/// This subdirectory of the working directory's `target`, and of the `target`
-/// that the running program is in.
-fn in_target(subdirectory: &str) -> Vec<PathBuf> {
-    let mut found = vec![Path::new("target").join(subdirectory)];
-    if let Ok(program) = std::env::current_exe() {
-        let targets = program
-            .ancestors()
-            .filter(|directory| directory.ends_with("target"));
-        found.extend(targets.map(|target| target.join(subdirectory)));
-    }
-    found
+/// This subdirectory of cargo's target directory that the running program is in.
+///
+/// The working directory is not looked at: what is found is started, and somebody
+/// else may have put it there. For the same reason it must belong to us, to root, or
+/// to whoever owns the program.
+fn built_beside(subdirectory: &str) -> Vec<PathBuf> {
+    let Ok(program) = std::env::current_exe() else {
+        return Vec::new();
+    };
+    let own = [
+        Some(0),
+        Some(rustix::process::geteuid().as_raw()),
+        owner(&program),
+    ];
+    program
+        .ancestors()
+        .skip(1)
+        // One that cargo made itself is marked, whatever its name is.
+        .filter(|folder| folder.ends_with("target") || folder.join("CACHEDIR.TAG").is_file())
+        .map(|folder| folder.join(subdirectory))
+        .filter(|folder| owner(folder).is_some_and(|owner| own.contains(&Some(owner))))
+        .collect()
+}
+
+/// The user that a file or directory, or a link itself, belongs to.
+fn owner(path: &Path) -> Option<u32> {
+    Some(std::fs::symlink_metadata(path).ok()?.uid())
 }
 
 /// Reads `Redis server v=7.0.15 sha=...` and `Valkey server v=9.1.2 sha=...`.
@@ -232,8 +258,9 @@ mod tests {
     #[test]
     fn no_server_is_an_error_that_names_the_set_up_script() {
         let error = BinaryError::None {
-            looked: "target/servers".into(),
+            looked: vec!["target/servers".into()],
         };
+        assert!(error.to_string().contains("or in target/servers; install"));
         assert!(error.to_string().contains("scripts/setup.sh"));
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A replay must decide what time it is on each server, to the millisecond:
 //! otherwise every TTL is a race against the machine's scheduler, and a clock
-//! jump cannot be had at all. So every server is started with the shim (see
-//! `shim/src/lib.rs`) in LD_PRELOAD and reads its time of day from a page that a
-//! [`ServerClock`] writes.
+//! jump cannot be had at all. So every server is started with the clock library
+//! (`shim/lib.rs`; see [`Library`]) in LD_PRELOAD and reads its time of day from a
+//! page that a [`ServerClock`] writes.
 //!
 //! Rejected: moving the machine's clock (hits everybody on the machine), a time
 //! namespace (has no offset for the time of day), libfaketime (hangs Debian's
@@ -17,6 +17,11 @@
 //! `appendfsync everysec`, the time-outs of a replication link.
 
 pub mod layout;
+mod library;
+// Compiled by build.rs for the servers, and here for its tests and lints.
+#[cfg(test)]
+#[path = "../../shim/lib.rs"]
+mod shim;
 
 use std::fs::OpenOptions;
 use std::io;
@@ -26,25 +31,16 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 use layout::{Line, Page, TRUE_RATE};
-
-/// The shim's file name, as cargo builds it.
-pub const SHIM_FILE: &str = "liblockproof_shim.so";
+pub use library::Library;
 
 const NS_PER_MS: i64 = 1_000_000;
 
 /// Why a server cannot have a clock of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
-    /// No candidate directory holds the shim.
-    #[error(
-        "failed to find the clock library {SHIM_FILE} (looked in {looked}); build it with \
-         `cargo build -p lockproof-shim` (add `--release` for a release binary), or put the \
-         file beside the lockproof binary"
-    )]
-    NoShim {
-        /// The directories, joined by commas.
-        looked: String,
-    },
+    /// The library cannot be put where a server finds it.
+    #[error("failed to put the clock library into memory (memfd_create): {0}")]
+    Library(io::Error),
     /// The page's file cannot be made or mapped.
     #[error("failed to set up the clock file {path}: {source}; check the directory's free space")]
     Page {
@@ -91,6 +87,16 @@ impl ServerClock {
     /// The page's file, for the shim's environment variable [`layout::VARIABLE`].
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// True if the server that was started last reads this clock.
+    pub fn is_read(&self) -> bool {
+        self.page.get().is_read()
+    }
+
+    /// To be called before a server is started on this clock.
+    pub fn forget_reader(&self) {
+        self.page.get().forget_reader();
     }
 
     /// What the clock shows now, in ns since 1970.
@@ -171,37 +177,6 @@ impl ServerClock {
         change(&mut line, now);
         self.page.get().publish(*line);
     }
-}
-
-/// Finds the shim: the first of these directories that holds [`SHIM_FILE`].
-pub fn find_shim(directories: &[PathBuf]) -> Result<PathBuf, ClockError> {
-    directories
-        .iter()
-        .map(|directory| directory.join(SHIM_FILE))
-        .find(|file| file.is_file())
-        .ok_or_else(|| ClockError::NoShim {
-            looked: directories
-                .iter()
-                .map(|directory| directory.display().to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
-        })
-}
-
-/// Where cargo and an installation leave the shim: beside the running program,
-/// one directory above it (tests run from `target/*/deps`), in the `lib`
-/// directory of its prefix, and in the `target` of the working directory.
-pub fn shim_directories() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    if let Ok(program) = std::env::current_exe() {
-        let beside: Vec<&Path> = program.ancestors().skip(1).take(2).collect();
-        found.extend(beside.iter().map(|directory| directory.to_path_buf()));
-        // `cargo test` builds the library for its own use and leaves it there.
-        found.extend(beside.first().map(|directory| directory.join("deps")));
-        found.extend(beside.last().map(|prefix| prefix.join("lib/lockproof")));
-    }
-    found.extend(["target/release", "target/debug"].map(PathBuf::from));
-    found
 }
 
 fn clock_ns(clock: libc::clockid_t) -> i64 {
@@ -318,11 +293,17 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_shim_is_an_error_that_says_how_to_build_it() {
+    fn a_page_knows_whether_it_is_read() {
+        let (_dir, clock) = clock();
+        assert!(!clock.is_read());
+        clock.page.get().say_it_is_read();
+        assert!(clock.is_read());
+        clock.forget_reader();
+        assert!(!clock.is_read());
+        // Nothing is written into a file that is no page.
         let dir = tempfile::tempdir().unwrap();
-        let error = find_shim(&[dir.path().to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("cargo build -p lockproof-shim"), "{error}");
-        std::fs::write(dir.path().join(SHIM_FILE), "").unwrap();
-        assert!(find_shim(&[dir.path().to_owned()]).is_ok());
+        let other = Mapping::create(&dir.path().join("other")).unwrap();
+        other.get().say_it_is_read();
+        assert!(!other.get().is_read());
     }
 }

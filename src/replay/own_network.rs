@@ -24,7 +24,7 @@ pub enum OwnNetworkError {
     #[error("failed to bring up loopback in the network namespace: {0}")]
     Loopback(io::Error),
     /// The packet filter cannot be told.
-    #[error("failed to run iptables: {0}; install it (scripts/setup.sh --iptables does, as root)")]
+    #[error("failed to run iptables: {0}; install it as root")]
     Iptables(String),
 }
 

@@ -10,9 +10,11 @@
 //! [`Server`] lives, so that it can come back on it, and so that several runs on
 //! one machine do not collide.
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -109,12 +111,21 @@ impl Server {
 
     /// Starts the process and waits until it answers and shows the right time.
     async fn launch(&mut self) -> Result<(), ServerError> {
+        if let Some(clock) = &self.clock {
+            clock.forget_reader();
+        }
         let child = self
             .command_line()
             .and_then(spawn)
             .map_err(|source| self.system("start the process", source))?;
         self.process = Some(Reaped::new(child));
-        let ready = self.wait_ready().await;
+        let mut ready = self.wait_ready().await;
+        if ready.is_ok() && self.clock.as_ref().is_some_and(|clock| !clock.is_read()) {
+            ready = Err(ServerError::ClockNotLoaded {
+                server: self.to_string(),
+                log: self.log_tail(),
+            });
+        }
         if ready.is_err() {
             self.process = None;
             return ready;
@@ -151,9 +162,8 @@ impl Server {
             .stderr(log.try_clone()?)
             .stdout(log);
         if let (Some(own), Some(clock)) = (&self.options.clock, &self.clock) {
-            command
-                .env("LD_PRELOAD", own.shim.canonicalize()?)
-                .env(layout::VARIABLE, clock.path());
+            own.library.preload(&mut command);
+            command.env(OsStr::from_bytes(layout::VARIABLE.to_bytes()), clock.path());
         }
         Ok(command)
     }
@@ -247,7 +257,7 @@ impl Server {
     /// after each move of the clock: Valkey looks at the clock once a ms and
     /// adds up monotonic time in between. Does nothing without a clock.
     pub async fn sync_clock(&self) -> Result<(), ServerError> {
-        let (Some(clock), Some(own)) = (&self.clock, &self.options.clock) else {
+        let Some(clock) = &self.clock else {
             return Ok(());
         };
         let wanted_ms = clock.now_ms();
@@ -262,7 +272,6 @@ impl Server {
                     server: self.to_string(),
                     shown_ms,
                     wanted_ms,
-                    shim: own.shim.clone(),
                 });
             }
             sleep(Duration::from_millis(1)).await;

@@ -1,12 +1,11 @@
 //! How to start a server, and what can go wrong with one.
 
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::binaries::Binary;
-use super::clock::ClockError;
+use super::clock::{ClockError, Library};
 
 /// How a server keeps its data over a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,8 +41,8 @@ impl Persistence {
 /// A clock of the server's own.
 #[derive(Clone, Debug)]
 pub struct OwnClock {
-    /// The shim (see [`find_shim`](super::clock::find_shim)).
-    pub shim: PathBuf,
+    /// What the server loads to have it.
+    pub library: Library,
     /// Where the clock stands still at first, in ms since 1970; `None` lets it
     /// run from true time.
     pub freeze_at_ms: Option<i64>,
@@ -138,10 +137,22 @@ pub enum ServerError {
         /// What happened instead.
         source: io::Error,
     },
+    /// It answers, but on the machine's clock.
+    #[error(
+        "{server} did not load the clock library; give a program that is linked dynamically, for \
+         {}, and started without a wrapper that clears the environment; the end of its log:\n{log}",
+        std::env::consts::ARCH
+    )]
+    ClockNotLoaded {
+        /// The server, by program and address.
+        server: String,
+        /// The last lines that it wrote; the dynamic loader's words are among them.
+        log: String,
+    },
     /// Its clock does not follow.
     #[error(
         "{server} shows {shown_ms} ms since 1970, not {wanted_ms}, although its clock was set; \
-         does it load the clock library {}?", shim.display()
+         is it paused?"
     )]
     ClockStuck {
         /// The server, by program and address.
@@ -150,8 +161,6 @@ pub enum ServerError {
         shown_ms: i64,
         /// What it should be.
         wanted_ms: i64,
-        /// The library.
-        shim: PathBuf,
     },
     /// The operation needs a dead server.
     #[error("{server} still runs; kill it before {what}")]

@@ -17,6 +17,7 @@ use crate::history::{Header, Kind, Process, SCHEMA};
 use crate::lock::LockFile;
 use crate::redis::Reply;
 use crate::replay::binaries::Binary;
+use crate::replay::clock::Library;
 use crate::replay::monotonic::now_ns;
 use crate::replay::nemesis::{Field, NemesisError, NemesisEvent, Phase, Plan, Schedule};
 use crate::replay::protocol::{ClockMode, Init, PROTOCOL};
@@ -49,7 +50,7 @@ pub struct FreeOptions {
     /// The server program.
     pub binary: Binary,
     /// The clock library.
-    pub shim: PathBuf,
+    pub library: Library,
     /// What stands in every link.
     pub proxy: ProxyKind,
     /// Servers that are there already, in place of servers of our own.
@@ -293,7 +294,7 @@ fn topology_options(options: &FreeOptions) -> TopologyOptions {
         // One more for the probe after the run.
         clients: scenario.clients.count as u16 + 1,
         proxy: options.proxy.clone(),
-        shim: Some(options.shim.clone()),
+        clocks: Some(options.library.clone()),
         lock_key: KEY.into(),
         attach: options.attach.clone(),
         seed: options.seed,

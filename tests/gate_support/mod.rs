@@ -5,7 +5,7 @@
 use lockproof::lock::LockFile;
 use lockproof::redis::Reply;
 use lockproof::replay::binaries::{find_default, server_directories};
-use lockproof::replay::clock::{find_shim, shim_directories};
+use lockproof::replay::clock::Library;
 use lockproof::replay::gate::{GateOptions, GatePool, ReplayReport, ReplayVerdict};
 use lockproof::trace::{
     ClientView, EPOCH_MS, Event, Fault, LockRef, Outcome, SCHEMA, Setup, Step, Trace, validate,
@@ -14,8 +14,8 @@ use lockproof::trace::{
 /// Gates with this package's own worker and the machine's own redis-server.
 pub fn options() -> GateOptions {
     let server = find_default(&server_directories()).unwrap();
-    let shim = find_shim(&shim_directories()).unwrap();
-    GateOptions::new(env!("CARGO_BIN_EXE_lockproof").into(), server, shim)
+    let library = Library::built_in().unwrap();
+    GateOptions::new(env!("CARGO_BIN_EXE_lockproof").into(), server, library)
 }
 
 /// Fails with the verdict and the history if the replay is not `reproduced`.

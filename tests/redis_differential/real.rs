@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use lockproof::redis::{Bytes, Dialect, Reply};
 use lockproof::replay::binaries::{Binary, Version, find, server_directories};
-use lockproof::replay::clock::{find_shim, shim_directories};
+use lockproof::replay::clock::Library;
 use lockproof::replay::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
 use lockproof::replay::server::{OwnClock, Server, ServerOptions};
 use lockproof::trace::EPOCH_MS;
@@ -69,7 +69,7 @@ impl RealServer {
         let name = binary.to_string();
         let options = ServerOptions {
             clock: Some(OwnClock {
-                shim: find_shim(&shim_directories()).unwrap(),
+                library: Library::built_in().unwrap(),
                 freeze_at_ms: Some(EPOCH_MS),
             }),
             ..ServerOptions::new(binary)

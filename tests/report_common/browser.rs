@@ -2,6 +2,9 @@
 //!
 //! A client crate would bring an async runtime's worth of dependencies for nine
 //! requests; the protocol is JSON over HTTP and chromedriver speaks it.
+//!
+//! Tests that use it stand in modules called `in_a_browser`: `make test` leaves them
+//! out, by name, where no browser can be had.
 
 // Each test binary uses a part of this.
 #![allow(dead_code)]
@@ -14,8 +17,7 @@ use base64::Engine;
 use serde_json::{Value, json};
 
 const INSTALL: &str = "chromium and chromedriver are needed for this test: \
-    `apt-get install -y --no-install-recommends chromium chromium-driver`, \
-    or set LOCKPROOF_NO_BROWSER=1 to leave it out";
+    `apt-get install -y --no-install-recommends chromium chromium-driver`";
 
 /// A headless Chromium with a fresh profile, ended when dropped.
 pub struct Browser {
@@ -25,26 +27,9 @@ pub struct Browser {
     _profile: tempfile::TempDir,
 }
 
-/// `None` if the reader of this line has decided to do without a browser.
-pub fn browser() -> Option<Browser> {
-    match std::env::var_os("LOCKPROOF_NO_BROWSER") {
-        Some(value) if value == "1" => {
-            eprintln!("left out: LOCKPROOF_NO_BROWSER=1");
-            None
-        }
-        _ => Some(Browser::start()),
-    }
-}
-
 impl Browser {
     pub fn start() -> Browser {
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|e| panic!("{INSTALL} ({e})"));
-        let port = port(&mut driver);
+        let (driver, port) = driver();
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .proxy(None)
@@ -61,6 +46,8 @@ impl Browser {
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
+            // A machine or container may have none, or a small one.
+            "--disable-dev-shm-usage",
             "--disable-quic",
             "--no-first-run",
             "--disable-background-networking",
@@ -165,14 +152,30 @@ impl Browser {
     }
 }
 
-fn port(driver: &mut Child) -> u16 {
-    let out = BufReader::new(driver.stdout.take().unwrap());
-    for line in out.lines().map_while(Result::ok) {
-        if let Some((_, port)) = line.split_once("started successfully on port ") {
-            return port.trim_end_matches('.').parse().unwrap();
+/// A driver that listens, and where.
+///
+/// It asks for any port, and then wants the same one for IPv6 as well; if another
+/// process has that by then it ends, so it is started again.
+fn driver() -> (Child, u16) {
+    const TRIES: u32 = 5;
+    let mut said = String::new();
+    for _ in 0..TRIES {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|e| panic!("{INSTALL} ({e})"));
+        let out = BufReader::new(driver.stdout.take().unwrap());
+        for line in out.lines().map_while(Result::ok) {
+            if let Some((_, port)) = line.split_once("started successfully on port ") {
+                return (driver, port.trim_end_matches('.').parse().unwrap());
+            }
+            said += &(line + "\n");
         }
+        driver.wait().unwrap();
     }
-    panic!("chromedriver ended without naming its port");
+    panic!("chromedriver ended {TRIES} times without naming its port:\n{said}");
 }
 
 impl Drop for Browser {

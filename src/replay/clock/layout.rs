@@ -1,8 +1,8 @@
 //! The page that a harness and a server's clock shim share.
 //!
 //! This one file is compiled twice: into lockproof, which writes the page, and
-//! into the shim (`shim/src/lib.rs` includes it by path), which reads it inside
-//! the server. So there is no second description that could drift from it.
+//! into the shim (`shim/lib.rs` includes it by path), which reads it inside the
+//! server. So there is no second description that could drift from it.
 //!
 //! A clock is one straight line: what it shows is `shown` plus the monotonic
 //! time since `anchor`, times a rate. Frozen is rate 0, a jump moves `shown`, a
@@ -16,13 +16,14 @@
 //! store of the generation. A plain seqlock was rejected: with that, a writer
 //! that is killed halfway would leave the server spinning for ever.
 
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering, fence};
 
 /// First word of the page ("LPCLOCK1"), so that a wrong file is not believed.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"LPCLOCK1");
 
 /// The environment variable that names the page's file to the shim.
-pub const VARIABLE: &str = "LOCKPROOF_CLOCK";
+pub const VARIABLE: &CStr = c"LOCKPROOF_CLOCK";
 
 /// The rate of a clock that keeps true time, in millionths.
 pub const TRUE_RATE: i64 = 1_000_000;
@@ -33,6 +34,8 @@ pub struct Page {
     magic: AtomicU64,
     generation: AtomicU64,
     slots: [Slot; 2],
+    /// Written by the reader alone: [`MAGIC`] once it has the page.
+    read: AtomicU64,
 }
 
 #[repr(C)]
@@ -75,6 +78,23 @@ impl Page {
             .store(line.rate_millionths, Ordering::Relaxed);
         self.generation.store(next, Ordering::Release);
         self.magic.store(MAGIC, Ordering::Release);
+    }
+
+    /// Says that a server reads this page, if it is one.
+    pub fn say_it_is_read(&self) {
+        if self.magic.load(Ordering::Acquire) == MAGIC {
+            self.read.store(MAGIC, Ordering::Release);
+        }
+    }
+
+    /// True if a server has said that it reads this page.
+    pub fn is_read(&self) -> bool {
+        self.read.load(Ordering::Acquire) == MAGIC
+    }
+
+    /// Before a server starts: nobody reads this page yet.
+    pub fn forget_reader(&self) {
+        self.read.store(0, Ordering::Release);
     }
 
     /// The published line, or `None` if this is no page or nothing was published.

@@ -38,6 +38,7 @@ pub use wire::WireError;
 
 use crate::replay::binaries::Binary;
 use crate::replay::client::{ClientCommand, ClientError, ClientLimits};
+use crate::replay::clock::Library;
 use crate::replay::server::ServerError;
 use crate::trace::Trace;
 
@@ -61,8 +62,8 @@ pub struct GateOptions {
     pub client: ClientCommand,
     /// The server program.
     pub server: Binary,
-    /// The clock library (see [`find_shim`](crate::replay::clock::find_shim)).
-    pub shim: PathBuf,
+    /// The clock library.
+    pub library: Library,
     /// What stands between them.
     pub proxy: ProxyKind,
     /// How long any single awaited event may take.
@@ -72,7 +73,7 @@ pub struct GateOptions {
 impl GateOptions {
     /// Embedded proxies and 5 s for each awaited event. `lockproof` is this
     /// program's own path; its subcommand `worker` is the client.
-    pub fn new(lockproof: PathBuf, server: Binary, shim: PathBuf) -> Self {
+    pub fn new(lockproof: PathBuf, server: Binary, library: Library) -> Self {
         Self {
             client: ClientCommand {
                 name: "worker".to_string(),
@@ -80,7 +81,7 @@ impl GateOptions {
                 args: vec!["worker".into()],
             },
             server,
-            shim,
+            library,
             proxy: ProxyKind::Embedded,
             patience: Duration::from_secs(5),
         }

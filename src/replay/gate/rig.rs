@@ -103,7 +103,7 @@ impl Rig {
         let server = ServerOptions {
             persistence: shape.persistence,
             clock: Some(OwnClock {
-                shim: options.shim.clone(),
+                library: options.library.clone(),
                 freeze_at_ms: Some(crate::trace::EPOCH_MS),
             }),
             command_patience: options.patience,

@@ -72,7 +72,7 @@ pub(super) async fn set_clocks(
         let server = topology.server(*party)?;
         let clock = server.clock().ok_or_else(|| NemesisError::NotApplicable {
             fault,
-            why: format!("{party} has no clock of its own; start the topology with the shim"),
+            why: format!("{party} has no clock of its own; start the topology with clocks"),
         })?;
         change(clock);
         // One that is dead or stopped shows it later.

@@ -25,6 +25,7 @@ use tempfile::NamedTempFile;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
+use super::super::binaries::or_in;
 use super::super::process::{Reaped, spawn};
 use super::super::server_port::PortLease;
 pub use super::toxiproxy_api::{Api, ApiError, Toxic};
@@ -44,12 +45,13 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 pub enum ToxiproxyError {
     /// There is no such program.
     #[error(
-        "failed to find {PROGRAM} on the search path or in {looked}; run scripts/setup.sh, which \
-         builds it where Go is installed"
+        "failed to find {PROGRAM} on the search path{}; install it (in a clone of lockproof, \
+         scripts/setup.sh --tests builds it where Go is installed)",
+        or_in(looked)
     )]
     NotFound {
-        /// The directories, joined by commas.
-        looked: String,
+        /// What was looked through beside the search path.
+        looked: Vec<PathBuf>,
     },
     /// The process cannot be started.
     #[error("failed to start {PROGRAM}: {0}")]
@@ -95,11 +97,7 @@ pub fn find_program(directories: &[PathBuf]) -> Result<PathBuf, ToxiproxyError> 
                 .is_ok_and(|output| output.status.success())
         })
         .ok_or_else(|| ToxiproxyError::NotFound {
-            looked: directories
-                .iter()
-                .map(|directory| directory.display().to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
+            looked: directories.to_vec(),
         })
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::super::binaries::Binary;
+use super::super::clock::Library;
 use super::super::proxy::event::ProxyEvent;
 use super::super::server::Persistence;
 use super::attachment::Attachment;
@@ -97,7 +98,7 @@ pub struct TopologyOptions {
     /// The clock library; with it every node has a clock of its own, which runs
     /// from true time. `None` leaves them on the machine's clock, where clock
     /// faults cannot be had.
-    pub shim: Option<PathBuf>,
+    pub clocks: Option<Library>,
     /// In a cluster, clients are led to the node that owns this key's slot.
     pub lock_key: String,
     /// After how many ms of silence Sentinels and cluster nodes take a node for
@@ -127,7 +128,7 @@ impl TopologyOptions {
             persistence: Persistence::None,
             clients: 2,
             proxy: ProxyKind::Embedded,
-            shim: None,
+            clocks: None,
             lock_key: "lock".into(),
             down_after_ms: 500,
             node_args: Vec::new(),

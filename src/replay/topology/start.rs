@@ -225,8 +225,8 @@ fn node_options(options: &TopologyOptions, number: u16, doors: &Doors) -> Server
     args.extend(options.node_args.iter().cloned());
     ServerOptions {
         persistence: options.persistence,
-        clock: options.shim.clone().map(|shim| OwnClock {
-            shim,
+        clock: options.clocks.clone().map(|library| OwnClock {
+            library,
             freeze_at_ms: None,
         }),
         args,
