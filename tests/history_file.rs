@@ -402,14 +402,15 @@ proptest! {
 
     #[test]
     fn extreme_numbers_do_no_harm(a in any::<i64>(), b in any::<i64>(), time in any::<u64>()) {
+        let before = a.saturating_sub(1);
         let event = |process, kind: &str, f: &str, value: String| {
             format!("{{\"time\":{time},\"process\":{process},\"type\":\"{kind}\",\"f\":\"{f}\",\"value\":{value}}}\n")
         };
         let text = [
-            event("\"harness\"", "info", "setup", format!("{{\"coupons\":{a},\"counter\":{b}}}")),
+            event("\"harness\"", "info", "setup", format!("{{\"coupons\":{},\"counter\":{b}}}", a.max(0))),
             event("0", "invoke", "acquire", "null".into()),
             event("0", "ok", "acquire", format!("{{\"validity_ms\":{a},\"fence\":{b}}}")),
-            event("0", "invoke", "write", format!("{{\"read\":{a},\"wrote\":{b}}}")),
+            event("0", "invoke", "write", format!("{{\"read\":{before},\"wrote\":{}}}", before + 1)),
             event("0", "ok", "write", "null".into()),
             event("0", "invoke", "take", "null".into()),
             event("0", "ok", "take", format!("{{\"read\":{a}}}")),

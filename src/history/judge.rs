@@ -5,11 +5,12 @@ use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 
+use super::instant::Instant;
 use super::operations::{Operations, Seen};
 use super::oracle;
 use super::order::Window;
 use super::reader::{ReadError, Reader};
-use super::record::{F, Record};
+use super::record::F;
 use super::{Header, Kind};
 
 /// The schema name of a [`Judgement`].
@@ -128,7 +129,8 @@ pub fn judge<R: BufRead>(
     let header = reader.header().clone();
     let mut oracles = oracle::all(&header);
     let mut window = Window::default();
-    let mut operations = Operations::default();
+    let mut instant = Instant::default();
+    let mut operations = Operations::new(header.clients);
     let mut run = Run::default();
     let mut see = |seen: Seen<'_>| {
         run.see(&seen);
@@ -136,15 +138,22 @@ pub fn judge<R: BufRead>(
             oracle.see(&seen);
         }
     };
-    while let Some(record) = reader.next_record() {
-        window.put(record?)?;
-        while let Some(record) = window.ready() {
-            take(&mut operations, record, &mut reader, &mut see)?;
+    loop {
+        let ended = match reader.next_record() {
+            Some(record) => window.put(record?).map(|()| false)?,
+            None => true,
+        };
+        while let Some(record) = if ended { window.rest() } else { window.ready() } {
+            if instant.is_over(record.time) {
+                take(&mut operations, &mut instant, &mut reader, &mut see)?;
+            }
+            instant.put(record);
+        }
+        if ended {
+            break;
         }
     }
-    while let Some(record) = window.rest() {
-        take(&mut operations, record, &mut reader, &mut see)?;
-    }
+    take(&mut operations, &mut instant, &mut reader, &mut see)?;
     operations.finish(&mut see);
     Ok(Judgement {
         schema: SCHEMA.into(),
@@ -163,14 +172,19 @@ pub fn judge<R: BufRead>(
     })
 }
 
+/// Takes all that happened at one time.
 fn take<R: BufRead>(
     operations: &mut Operations,
-    record: Record,
+    instant: &mut Instant,
     reader: &mut Reader<R>,
     see: &mut impl FnMut(Seen<'_>),
 ) -> Result<(), ReadError> {
-    if let Some(warning) = operations.take(record, see)? {
-        reader.warn(warning);
+    let mut warn = |warning| reader.warn(warning);
+    if let Some(record) = instant.only() {
+        return operations.take(record, see, &mut warn);
+    }
+    for record in instant.all(operations) {
+        operations.take(record, see, &mut warn)?;
     }
     Ok(())
 }
