@@ -94,5 +94,8 @@ fn a_history_violates_belief_if_no_mutex_explains_it_and_only_then() {
         assert_eq!(found.verdict == Violated, !legal, "{text}{found:#?}");
         violated += u64::from(!legal);
     }
-    assert!(violated > 200, "only {violated} of {HISTORIES} are violations");
+    assert!(
+        violated > 200,
+        "only {violated} of {HISTORIES} are violations"
+    );
 }

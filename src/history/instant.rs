@@ -30,48 +30,21 @@ const WATCHED: u8 = 4;
 const DEATH: u8 = 5;
 const FINAL: u8 = 6;
 
-/// The lines of one time, until it is over.
-#[derive(Default)]
-pub(super) struct Instant {
-    waiting: Vec<Record>,
-}
-
-impl Instant {
-    /// True if a line of this time is not of the instant that waits.
-    pub(super) fn is_over(&self, time: u64) -> bool {
-        self.waiting.last().is_some_and(|last| last.time != time)
+/// Puts lines of one time, which stand as in the file, into their order.
+pub(super) fn order(records: Vec<Record>, operations: &Operations) -> Vec<Record> {
+    let mut placed: Vec<(Place, Record)> = records
+        .into_iter()
+        .map(|record| (place(&record, operations), record))
+        .collect();
+    placed.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let deaths: Vec<u32> = placed
+        .iter()
+        .filter_map(|(_, record)| record.death())
+        .collect();
+    for client in deaths {
+        die_earlier(&mut placed, client, operations);
     }
-
-    /// Takes a line of the same time.
-    pub(super) fn put(&mut self, record: Record) {
-        self.waiting.push(record);
-    }
-
-    /// Gives the only line, if there is only one, which is as a rule so.
-    pub(super) fn only(&mut self) -> Option<Record> {
-        match self.waiting.len() {
-            1 => self.waiting.pop(),
-            _ => None,
-        }
-    }
-
-    /// Gives all lines in their order.
-    pub(super) fn all(&mut self, operations: &Operations) -> Vec<Record> {
-        let records = std::mem::take(&mut self.waiting);
-        let mut placed: Vec<(Place, Record)> = records
-            .into_iter()
-            .map(|record| (place(&record, operations), record))
-            .collect();
-        placed.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let deaths: Vec<u32> = placed
-            .iter()
-            .filter_map(|(_, record)| record.death())
-            .collect();
-        for client in deaths {
-            die_earlier(&mut placed, client, operations);
-        }
-        placed.into_iter().map(|(_, record)| record).collect()
-    }
+    placed.into_iter().map(|(_, record)| record).collect()
 }
 
 fn place(record: &Record, operations: &Operations) -> Place {

@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 
-use super::instant::Instant;
+use super::instant;
 use super::operations::{Operations, Seen};
 use super::oracle;
 use super::order::Window;
@@ -129,7 +129,6 @@ pub fn judge<R: BufRead>(
     let header = reader.header().clone();
     let mut oracles = oracle::all(&header);
     let mut window = Window::default();
-    let mut instant = Instant::default();
     let mut operations = Operations::new(header.clients);
     let mut run = Run::default();
     let mut see = |seen: Seen<'_>| {
@@ -143,17 +142,13 @@ pub fn judge<R: BufRead>(
             Some(record) => window.put(record?).map(|()| false)?,
             None => true,
         };
-        while let Some(record) = if ended { window.rest() } else { window.ready() } {
-            if instant.is_over(record.time) {
-                take(&mut operations, &mut instant, &mut reader, &mut see)?;
-            }
-            instant.put(record);
+        while let Some(count) = if ended { window.rest() } else { window.ready() } {
+            take(&mut operations, &mut window, count, &mut reader, &mut see)?;
         }
         if ended {
             break;
         }
     }
-    take(&mut operations, &mut instant, &mut reader, &mut see)?;
     operations.finish(&mut see);
     Ok(Judgement {
         schema: SCHEMA.into(),
@@ -172,18 +167,24 @@ pub fn judge<R: BufRead>(
     })
 }
 
-/// Takes all that happened at one time.
+/// Takes all that happened at one time: so many events.
 fn take<R: BufRead>(
     operations: &mut Operations,
-    instant: &mut Instant,
+    window: &mut Window,
+    count: usize,
     reader: &mut Reader<R>,
     see: &mut impl FnMut(Seen<'_>),
 ) -> Result<(), ReadError> {
     let mut warn = |warning| reader.warn(warning);
-    if let Some(record) = instant.only() {
-        return operations.take(record, see, &mut warn);
+    let mut records = std::iter::from_fn(|| window.next()).take(count);
+    if count == 1 {
+        // As a rule there is one.
+        return match records.next() {
+            Some(record) => operations.take(record, see, &mut warn),
+            None => Ok(()),
+        };
     }
-    for record in instant.all(operations) {
+    for record in instant::order(records.collect(), operations) {
         operations.take(record, see, &mut warn)?;
     }
     Ok(())

@@ -70,7 +70,7 @@ pub enum Problem {
     },
     /// Further out of order than the window mends.
     #[error(
-        "the event is {back_ns} ns earlier than line {before}, further out of order than is mended; sort the lines by `time`"
+        "the event is not later than line {before} (by {back_ns} ns), further out of order than is mended; sort the lines by `time`"
     )]
     OutOfOrder { back_ns: u64, before: u64 },
     /// A client begins an operation inside of another.
@@ -286,8 +286,10 @@ impl<R: BufRead> Reader<R> {
             record
                 .check()
                 .map_err(|message| Problem::Shape { message }.at(line))?;
-            for name in std::mem::take(&mut record.unknown) {
-                self.warn(unknown_field(line, "the event", &name, &names()));
+            if let Some(strange) = record.strange.take() {
+                for name in strange.all {
+                    self.warn(unknown_field(line, "the event", &name, &names()));
+                }
             }
             Ok(record)
         }))

@@ -102,7 +102,7 @@ pub(super) struct Record {
     pub f: F,
     pub details: Details,
     /// Fields that the vocabulary does not have, or not for this `f`.
-    pub unknown: Vec<Box<str>>,
+    pub strange: Option<Box<Strange>>,
 }
 
 impl Details {
@@ -262,7 +262,7 @@ impl<'de> Visitor<'de> for RecordVisitor {
         use serde::de::Error;
         let (mut time, mut process, mut kind, mut f) = (None, None, None, None);
         let (mut found, mut names) = (Found::default(), NameSet::default());
-        let mut strange = Strange::default();
+        let mut strange: Option<Box<Strange>> = None;
         while let Some(field) = map.next_key::<Field>()? {
             let name = match field {
                 Field::Known(name) if !names.insert(name) => {
@@ -270,7 +270,7 @@ impl<'de> Visitor<'de> for RecordVisitor {
                 }
                 Field::Known(name) => name,
                 Field::Unknown(name) => {
-                    strange.see(name)?;
+                    strange.get_or_insert_default().see(name)?;
                     map.next_value::<Skipped>()?;
                     continue;
                 }
@@ -283,7 +283,7 @@ impl<'de> Visitor<'de> for RecordVisitor {
                 Name::Value => found = map.next_value()?,
                 name => {
                     if !matches!(name, Name::Error | Name::Index) {
-                        strange.all.push(name.text().into());
+                        strange.get_or_insert_default().all.push(name.text().into());
                     }
                     map.next_value::<Skipped>()?;
                 }
@@ -291,14 +291,17 @@ impl<'de> Visitor<'de> for RecordVisitor {
         }
         let f: F = f.ok_or_else(|| A::Error::missing_field("f"))?;
         let kind = kind.ok_or_else(|| A::Error::missing_field("type"))?;
-        let mut unknown = strange.all;
         // What somebody else's operation carries is none of our business.
         if f != F::Other {
-            unknown.append(&mut found.unknown);
+            if let Some(inside) = found.strange {
+                strange.get_or_insert_default().all.extend(inside.all);
+            }
             let mut extra = found.details.names;
             // An `id` may be anybody's own.
             extra.remove(Name::Id);
-            unknown.extend(extra.without(f.has(kind)).map(|name| name.text().into()));
+            for name in extra.without(f.has(kind)) {
+                strange.get_or_insert_default().all.push(name.text().into());
+            }
         }
         Ok(Record {
             line: 0,
@@ -307,15 +310,15 @@ impl<'de> Visitor<'de> for RecordVisitor {
             kind,
             f,
             details: found.details,
-            unknown,
+            strange,
         })
     }
 }
 
 /// Fields that nobody knows.
-#[derive(Default)]
-struct Strange {
-    all: Vec<Box<str>>,
+#[derive(Clone, Debug, Default)]
+pub(super) struct Strange {
+    pub all: Vec<Box<str>>,
     once: Once,
 }
 
@@ -331,7 +334,7 @@ impl Strange {
 #[derive(Default)]
 struct Found {
     details: Details,
-    unknown: Vec<Box<str>>,
+    strange: Option<Box<Strange>>,
 }
 
 impl<'de> Deserialize<'de> for Found {
@@ -387,12 +390,12 @@ impl<'de> Visitor<'de> for FoundVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
-        let (mut found, mut strange) = (Found::default(), Strange::default());
+        let mut found = Found::default();
         while let Some(field) = map.next_key::<Field>()? {
             let name = match field {
                 Field::Known(name) => name,
                 Field::Unknown(name) => {
-                    strange.see(name)?;
+                    found.strange.get_or_insert_default().see(name)?;
                     map.next_value::<Skipped>()?;
                     continue;
                 }
@@ -429,7 +432,6 @@ impl<'de> Visitor<'de> for FoundVisitor {
                 found.details.wrong = Some(name);
             }
         }
-        found.unknown = strange.all;
         Ok(found)
     }
 }

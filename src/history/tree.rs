@@ -12,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Map, Number, Value};
 
 /// The names of one object that are not in the vocabulary.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Once(BTreeSet<Box<str>>);
 
 impl Once {

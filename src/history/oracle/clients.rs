@@ -69,20 +69,29 @@ pub(super) struct Clients {
 
 /// Keys that acquires named.
 #[derive(Default)]
-pub(super) struct KeyNames(FxHashMap<Box<str>, usize>);
+pub(super) struct KeyNames {
+    names: FxHashMap<Box<str>, usize>,
+    /// Whether a key's name is among them, by its number.
+    known: Vec<bool>,
+}
 
 impl KeyNames {
     pub(super) fn see(&mut self, op: &Op) {
-        if let (F::Acquire, Some(name)) = (op.f, op.details.key.as_deref())
-            && !self.0.contains_key(name)
-        {
-            self.0.insert(name.into(), op.key);
+        if op.f != F::Acquire || self.known.get(op.key).is_some_and(|known| *known) {
+            return;
+        }
+        if self.known.len() <= op.key {
+            self.known.resize(op.key + 1, false);
+        }
+        self.known[op.key] = true;
+        if let Some(name) = op.details.key.as_deref() {
+            self.names.insert(name.into(), op.key);
         }
     }
 
     /// The key that a server calls so.
     pub(super) fn stored(&self, name: &str) -> Which {
-        let known = self.0.get(name);
+        let known = self.names.get(name);
         known.map_or(Which::Any, |key| Which::Stored(*key))
     }
 }

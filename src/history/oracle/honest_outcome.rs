@@ -115,14 +115,22 @@ impl Client {
     }
 
     fn acquired(&mut self, kind: Kind, now: u64, reentrant: bool) {
-        self.forget();
+        let sure = kind == Kind::Ok;
+        if sure && !reentrant {
+            // This is the only one that counts.
+            self.levels.clear();
+            self.possible.truncate(1);
+            self.vague = false;
+        } else {
+            self.forget();
+        }
         let level = self.levels.len();
         self.levels.push(Level {
             since: now,
             taken: None,
             perhaps: None,
         });
-        self.happens(kind == Kind::Ok, |it| it.acquire(level, reentrant));
+        self.happens(sure, |it| it.acquire(level, reentrant));
     }
 
     /// Drops the levels that nothing is of any more.

@@ -67,11 +67,9 @@ fn holds(
                         end(&mut own, hold, *time);
                     }
                 }
-                Step::Ended(op) if history.ops[*op].f == "release" => {
-                    // It is still to be released, and is no hold any longer.
-                    if answer(*op) {
-                        stack.push((history.ops[*op].key.clone(), None));
-                    }
+                // It is still to be released, and is no hold any longer.
+                Step::Ended(op) if history.ops[*op].f == "release" && answer(*op) => {
+                    stack.push((history.ops[*op].key.clone(), None));
                 }
                 Step::Ended(at) if history.ops[*at].f == "acquire" => {
                     let op = &history.ops[*at];

@@ -272,10 +272,14 @@ impl Maker {
             _ => "ok",
         };
         let value = match (f, kind) {
-            ("acquire", "ok") => json!({
-                "validity_ms": perhaps(&mut self.random, 7),
-                "fence": perhaps(&mut self.random, 4),
-            }),
+            ("acquire", "ok") => {
+                // Often the same again, which only its last owner may get.
+                let fence = match self.topic == Topic::Lock && self.random.one_in(2) {
+                    true => json!(client.parse::<u64>().ok()),
+                    false => perhaps(&mut self.random, 4),
+                };
+                json!({ "validity_ms": perhaps(&mut self.random, 7), "fence": fence })
+            }
             ("release", "ok") => {
                 let effects = [json!(true), json!(true), json!(false), json!(null)];
                 json!({ "effect": self.random.some(&effects) })

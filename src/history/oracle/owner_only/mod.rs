@@ -39,8 +39,6 @@ mod holders;
 mod place;
 mod removal;
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashMap;
 
 use crate::history::operations::{End, Op, Seen, is_vague};
@@ -89,7 +87,7 @@ pub(super) struct OwnerOnly {
     holders: Holders,
     names: KeyNames,
     now: u64,
-    ending: BTreeMap<u32, Ending>,
+    ending: Vec<(u32, Ending)>,
     places: Vec<Place>,
     /// Places by server and key.
     keys: FxHashMap<u32, FxHashMap<Box<str>, usize>>,
@@ -113,7 +111,7 @@ impl OwnerOnly {
             holders: Holders::new(header),
             names: KeyNames::default(),
             now: 0,
-            ending: BTreeMap::new(),
+            ending: Vec::new(),
             places: Vec::new(),
             keys: FxHashMap::default(),
             sent: FxHashMap::default(),
@@ -341,8 +339,9 @@ impl OwnerOnly {
     fn invoked(&mut self, op: &Op, client: u32) {
         self.names.see(op);
         if matches!(op.f, F::Acquire | F::Release)
-            && let Some(ending) = self.ending.remove(&client)
+            && let Some(at) = self.ending.iter().position(|(other, _)| *other == client)
         {
+            let (_, ending) = self.ending.remove(at);
             self.settle(client, &ending);
         }
         if self.holders.invoked(op, client) {
@@ -358,7 +357,7 @@ impl OwnerOnly {
             line: op.line,
             time: end.time,
         };
-        self.ending.insert(client, ending);
+        self.ending.push((client, ending));
     }
 
     /// What the client's acquire did is decided now: time has moved on since it
@@ -388,9 +387,12 @@ impl OwnerOnly {
     }
 
     fn settle_all(&mut self) {
-        for (client, ending) in std::mem::take(&mut self.ending) {
+        let mut all = std::mem::take(&mut self.ending);
+        for (client, ending) in all.drain(..) {
             self.settle(client, &ending);
         }
+        // Empty, and its memory is used again.
+        self.ending = all;
     }
 
     /// What waiting removals of entries for this key know of a client's holding
