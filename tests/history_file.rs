@@ -211,8 +211,32 @@ fn lines_of_different_processes_may_stand_a_little_out_of_order() {
             "0 0 invoke acquire\n1500 0 ok acquire\n2600 1 invoke acquire\n1400 2 invoke acquire",
         ),
         5,
-        &["earlier than line 3", "sort the lines by `time`"],
+        &["not later than line 3", "sort the lines by `time`"],
     );
+}
+
+#[test]
+fn one_time_is_whole_however_many_lines_it_has() {
+    // More lines of one time than are kept back otherwise.
+    let notes = "1 harness info note\n".repeat(WINDOW_LINES + 10);
+    let (own, other) = (
+        "0 0 invoke acquire\n0 0 ok acquire\n",
+        "1 1 invoke acquire\n1 1 ok acquire\n",
+    );
+    let release = "1 0 invoke release\n1 0 ok release\n";
+    for text in [
+        format!("{notes}{other}{release}"),
+        format!("{release}{notes}{other}"),
+    ] {
+        // The holds only touch, whichever line comes first.
+        let judgement = judged(&events(&format!("{own}{text}2 harness info note")));
+        let found = finding(&judgement, "mutual-exclusion-belief");
+        assert_eq!(found.verdict, NotObserved, "{found:#?}");
+    }
+    // What has been judged is over, also for a line of the very same time.
+    let late = events(&format!("{notes}2 harness info note\n1 0 invoke acquire"));
+    let line = WINDOW_LINES as u64 + 13;
+    refused(&late, line, &["not later than line", "by 0 ns"]);
 }
 
 #[test]
@@ -402,14 +426,15 @@ proptest! {
 
     #[test]
     fn extreme_numbers_do_no_harm(a in any::<i64>(), b in any::<i64>(), time in any::<u64>()) {
+        let before = a.saturating_sub(1);
         let event = |process, kind: &str, f: &str, value: String| {
             format!("{{\"time\":{time},\"process\":{process},\"type\":\"{kind}\",\"f\":\"{f}\",\"value\":{value}}}\n")
         };
         let text = [
-            event("\"harness\"", "info", "setup", format!("{{\"coupons\":{a},\"counter\":{b}}}")),
+            event("\"harness\"", "info", "setup", format!("{{\"coupons\":{},\"counter\":{b}}}", a.max(0))),
             event("0", "invoke", "acquire", "null".into()),
             event("0", "ok", "acquire", format!("{{\"validity_ms\":{a},\"fence\":{b}}}")),
-            event("0", "invoke", "write", format!("{{\"read\":{a},\"wrote\":{b}}}")),
+            event("0", "invoke", "write", format!("{{\"read\":{before},\"wrote\":{}}}", before + 1)),
             event("0", "ok", "write", "null".into()),
             event("0", "invoke", "take", "null".into()),
             event("0", "ok", "take", format!("{{\"read\":{a}}}")),

@@ -84,11 +84,17 @@ fn coupons() {
     let setup = "0 harness info setup {\"coupons\":1}\n";
     let sell = |rest: &str| Box::leak(format!("{setup}{rest}").into_boxed_str()) as &'static str;
     let one = "1 0 invoke take\n2 0 ok take {\"read\":1,\"left\":0}\n";
+    let none_left = "\n9 harness ok final-coupons {\"left\":0}";
     all_as_known(
         "coupons",
         &[
             case("no takes", sell(""), NotApplicable, 0),
-            case("the only coupon", sell(one), NotObserved, 0),
+            case(
+                "the only coupon",
+                sell(&format!("{one}{none_left}")),
+                NotObserved,
+                0,
+            ),
             case(
                 "the only coupon, twice",
                 sell(&format!(
@@ -107,7 +113,7 @@ fn coupons() {
             ),
             case(
                 "sold out is no take",
-                sell(&format!("{one}3 1 invoke take\n4 1 fail take")),
+                sell(&format!("{one}3 1 invoke take\n4 1 fail take{none_left}")),
                 NotObserved,
                 0,
             ),

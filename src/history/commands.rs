@@ -9,7 +9,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::operations::{End, NOTHING, Op, Seen, Why};
+use super::operations::{End, NOTHING, Op, Seen, UNNAMED, Why};
 use super::reader::{Problem, ReadError};
 use super::record::{Command, F, Record};
 use super::runs::Runs;
@@ -41,6 +41,11 @@ pub(super) fn is_interval(record: &Record) -> bool {
 }
 
 impl Commands {
+    /// True until the reply, also after it was given up.
+    pub(super) fn is_open(&self, id: u64) -> bool {
+        self.open.contains_key(&id)
+    }
+
     /// Takes one end of an interval; gives a warning where it came after its
     /// client's crash.
     pub(super) fn take(
@@ -75,7 +80,9 @@ impl Commands {
             f: record.f,
             line: record.line,
             invoked: record.time,
-            key: 0,
+            key: UNNAMED,
+            vague: false,
+            told_lost: false,
             details: record.details,
         };
         see(Seen::Invoked(&op));
@@ -136,7 +143,7 @@ impl Commands {
             .open
             .extract_if(|_, open| open.client == client)
             .collect();
-        gone.sort_by_key(|(_, open)| open.op.line);
+        gone.sort_by_key(|(id, _)| *id);
         for (id, open) in gone {
             self.cut.insert(id, open.op.line);
             end_unknown(&open, now, Why::Crashed, see);
@@ -145,9 +152,9 @@ impl Commands {
 
     /// What is open now stays unknown.
     pub(super) fn finish(&mut self, now: (u64, u64), see: &mut impl FnMut(Seen<'_>)) {
-        let mut open: Vec<Open> = self.open.drain().map(|(_, open)| open).collect();
-        open.sort_by_key(|open| open.op.line);
-        for open in open {
+        let mut open: Vec<(u64, Open)> = self.open.drain().collect();
+        open.sort_by_key(|(id, _)| *id);
+        for (_, open) in open {
             end_unknown(&open, now, Why::HistoryOver, see);
         }
     }

@@ -5,11 +5,12 @@ use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 
+use super::instant;
 use super::operations::{Operations, Seen};
 use super::oracle;
 use super::order::Window;
 use super::reader::{ReadError, Reader};
-use super::record::{F, Record};
+use super::record::F;
 use super::{Header, Kind};
 
 /// The schema name of a [`Judgement`].
@@ -128,7 +129,7 @@ pub fn judge<R: BufRead>(
     let header = reader.header().clone();
     let mut oracles = oracle::all(&header);
     let mut window = Window::default();
-    let mut operations = Operations::default();
+    let mut operations = Operations::new(header.clients);
     let mut run = Run::default();
     let mut see = |seen: Seen<'_>| {
         run.see(&seen);
@@ -136,14 +137,17 @@ pub fn judge<R: BufRead>(
             oracle.see(&seen);
         }
     };
-    while let Some(record) = reader.next_record() {
-        window.put(record?)?;
-        while let Some(record) = window.ready() {
-            take(&mut operations, record, &mut reader, &mut see)?;
+    loop {
+        let ended = match reader.next_record() {
+            Some(record) => window.put(record?).map(|()| false)?,
+            None => true,
+        };
+        while let Some(count) = if ended { window.rest() } else { window.ready() } {
+            take(&mut operations, &mut window, count, &mut reader, &mut see)?;
         }
-    }
-    while let Some(record) = window.rest() {
-        take(&mut operations, record, &mut reader, &mut see)?;
+        if ended {
+            break;
+        }
     }
     operations.finish(&mut see);
     Ok(Judgement {
@@ -163,14 +167,25 @@ pub fn judge<R: BufRead>(
     })
 }
 
+/// Takes all that happened at one time: so many events.
 fn take<R: BufRead>(
     operations: &mut Operations,
-    record: Record,
+    window: &mut Window,
+    count: usize,
     reader: &mut Reader<R>,
     see: &mut impl FnMut(Seen<'_>),
 ) -> Result<(), ReadError> {
-    if let Some(warning) = operations.take(record, see)? {
-        reader.warn(warning);
+    let mut warn = |warning| reader.warn(warning);
+    let mut records = std::iter::from_fn(|| window.next()).take(count);
+    if count == 1 {
+        // As a rule there is one.
+        return match records.next() {
+            Some(record) => operations.take(record, see, &mut warn),
+            None => Ok(()),
+        };
+    }
+    for record in instant::order(records.collect(), operations) {
+        operations.take(record, see, &mut warn)?;
     }
     Ok(())
 }

@@ -15,8 +15,9 @@
 //! | file | what it is |
 //! |---|---|
 //! | [`Writer`], [`Reader`] | the file, one whole line an event |
-//! | `record`, `scalar`, `reply` | an event as the judge reads it: no tree, no copies |
-//! | `order`, `operations` | events in order of time; invocations with their ends |
+//! | `names`, `record`, `scalar`, `reply`, `tree` | an event as the judge reads it: no tree where it can be helped, no copies |
+//! | `order`, `instant` | events in order of time; those of one time in no order |
+//! | `operations`, `crowd` | invocations with their ends; clients that the header does not know |
 //! | `commands` | the same for commands on their way to a server and back |
 //! | `oracle/` | one file a question |
 //! | [`judge`] | all oracles over one pass |
@@ -25,8 +26,11 @@
 //! Nothing here knows a socket, a clock or the rest of lockproof.
 
 mod commands;
+mod crowd;
 mod edn;
+mod instant;
 mod judge;
+mod names;
 mod operations;
 mod oracle;
 mod order;
@@ -36,6 +40,7 @@ mod reply;
 mod runs;
 mod scalar;
 pub mod timeline;
+mod tree;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -138,7 +143,10 @@ impl Visitor<'_> for ProcessVisitor {
     }
 
     fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Process, E> {
-        let node = name.strip_prefix("node-").and_then(|n| n.parse().ok());
+        // `node-07` and `node-+7` would be second names of one server.
+        let digits = name.strip_prefix("node-");
+        let node = digits.and_then(|digits| digits.parse::<u32>().ok());
+        let node = node.filter(|node| digits == Some(node.to_string().as_str()));
         match (name, node) {
             ("nemesis", _) => Ok(Process::Nemesis),
             ("harness", _) => Ok(Process::Harness),
@@ -181,7 +189,11 @@ pub struct Event {
     /// Which operation; docs/history.md has the vocabulary.
     pub f: String,
     /// What `f` says it is; null if there is nothing to say.
-    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    #[serde(
+        default,
+        deserialize_with = "tree::value",
+        skip_serializing_if = "serde_json::Value::is_null"
+    )]
     pub value: serde_json::Value,
     /// Words for people about a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]

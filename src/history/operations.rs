@@ -3,13 +3,26 @@
 //! An operation may end in five ways: ok, fail, info, the crash of its client,
 //! and the end of the history. The last three are the same to an oracle: nobody
 //! knows what became of it. It is never dropped.
+//!
+//! An end that says something else than its invocation did is an error: each
+//! oracle reads one of the two, and nobody can say which is true.
 
 use rustc_hash::FxHashMap;
 
 use super::commands::{self, Commands};
+use super::crowd::Crowd;
+use super::names::NameSet;
 use super::reader::{Problem, ReadError};
 use super::record::{Details, F, Record};
 use super::{Kind, Process};
+
+/// The key that has no name.
+pub(super) const UNNAMED: usize = 0;
+
+/// What stands for bytes that a text cannot hold: different keys may look alike.
+pub(super) fn is_vague(name: &str) -> bool {
+    name.contains('\u{fffd}')
+}
 
 /// An operation that was invoked.
 #[derive(Clone, Debug)]
@@ -20,8 +33,14 @@ pub(super) struct Op {
     pub line: u64,
     /// Nanoseconds.
     pub invoked: u64,
-    /// Which lock key, as a small number; meaningful for acquire and release.
+    /// Which lock key, as a small number, [`UNNAMED`] for the one without a name;
+    /// meaningful for acquire, release and a final acquire that names one.
     pub key: usize,
+    /// The key's name may stand for several: it has U+FFFD in it.
+    pub vague: bool,
+    /// While it was open its client was told that a lock is gone: this one, or
+    /// another that it held.
+    pub told_lost: bool,
     /// What the invocation said.
     pub details: Details,
 }
@@ -72,14 +91,17 @@ pub(super) const NOTHING: &Details = &Details {
     command: None,
     rare: None,
     wrong: None,
+    names: NameSet::NONE,
 };
 
 /// What an oracle sees.
 pub(super) enum Seen<'a> {
     Invoked(&'a Op),
     Ended(&'a Op, &'a End<'a>),
-    /// Faults, observations, `lost`, `stall`, `crash`, `setup`.
+    /// Faults, observations, `stall`, `crash`, `setup`.
     Noted(&'a Record),
+    /// A client was told that its lock is gone: that of this key, or all.
+    Lost(u32, Option<usize>, &'a Record),
 }
 
 impl Seen<'_> {
@@ -87,30 +109,23 @@ impl Seen<'_> {
         match self {
             Seen::Invoked(op) => op.invoked,
             Seen::Ended(_, end) => end.time,
-            Seen::Noted(record) => record.time,
+            Seen::Noted(record) | Seen::Lost(_, _, record) => record.time,
         }
     }
 
     /// The client that a note declares dead.
     pub(super) fn death(&self) -> Option<u32> {
-        let Seen::Noted(record) = self else {
-            return None;
-        };
-        let details = &record.details;
-        // The second half of a pair is the client's return.
-        let phase = details.rare().and_then(|rare| rare.phase.as_deref());
-        let dies = record.f == F::Crash && phase != Some("end");
-        details.client.filter(|_| dies)
+        match self {
+            Seen::Noted(record) => record.death(),
+            _ => None,
+        }
     }
 
-    /// The client that was told that its lock is gone.
-    pub(super) fn loser(&self) -> Option<u32> {
+    /// A client that does not hold any longer, and the key, if not all of them.
+    pub(super) fn gone(&self) -> Option<(u32, Option<usize>)> {
         match self {
-            Seen::Noted(record) if record.f == F::Lost => match record.process {
-                Process::Client(client) => Some(client),
-                _ => None,
-            },
-            _ => None,
+            Seen::Lost(client, key, _) => Some((*client, *key)),
+            _ => self.death().map(|client| (client, None)),
         }
     }
 }
@@ -123,9 +138,13 @@ pub(super) struct Operations {
     commands: Commands,
     /// Clients that died inside of an operation, and its line.
     cut: FxHashMap<Process, u64>,
+    /// Names of keys, from 1.
     keys: FxHashMap<Box<str>, usize>,
     /// The key of each client's last acquire.
     last_key: FxHashMap<u32, usize>,
+    crowd: Crowd,
+    /// The lines that told the start: of coupons, of the counter.
+    setup: [Option<u64>; 2],
     /// Time and line of the last event.
     last: (u64, u64),
     /// How many operations clients invoked.
@@ -135,39 +154,74 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// Takes the next event in order of time; `see` is told what it means.
-    ///
-    /// Gives a warning where a completion came after its client's crash.
+    /// For a history that names so many clients.
+    pub(super) fn new(clients: u32) -> Operations {
+        Operations {
+            crowd: Crowd::new(clients),
+            ..Operations::default()
+        }
+    }
+
+    /// Takes the next event in order of time; `see` is told what it means, and
+    /// `warn` what is forgiven.
     pub(super) fn take(
         &mut self,
         record: Record,
         see: &mut impl FnMut(Seen<'_>),
-    ) -> Result<Option<String>, ReadError> {
+        warn: &mut impl FnMut(String),
+    ) -> Result<(), ReadError> {
         self.last = (record.time, record.line);
+        self.crowd.see(&record, warn);
         if commands::is_interval(&record) {
-            return self.commands.take(record, see);
+            let late = self.commands.take(record, see)?;
+            late.into_iter().for_each(warn);
+            return Ok(());
         }
         let strict = matches!(record.process, Process::Client(_));
-        match record.kind {
+        let late = match record.kind {
             Kind::Invoke if strict || record.process == Process::Harness => {
                 self.invoke(record, see)?;
+                None
             }
             Kind::Ok | Kind::Fail if strict || record.process == Process::Harness => {
-                return self.complete(record, see);
+                self.complete(record, see)?
             }
-            Kind::Info if is_operation(record.f) || self.ends_other(&record) => {
-                return self.complete(record, see);
+            Kind::Info if record.f.is_operation() || self.ends_other(&record) => {
+                self.complete(record, see)?
             }
-            _ => self.note(&record, see),
+            _ => {
+                self.note(&record, see)?;
+                None
+            }
+        };
+        late.into_iter().for_each(warn);
+        Ok(())
+    }
+
+    /// True while this process does something.
+    pub(super) fn is_open(&self, process: Process) -> bool {
+        self.open.contains_key(&process)
+    }
+
+    /// True while a command with this id is on its way.
+    pub(super) fn awaits_reply(&self, id: u64) -> bool {
+        self.commands.is_open(id)
+    }
+
+    /// True for a line that ends what its process does, if it does something.
+    pub(super) fn may_end(&self, record: &Record) -> bool {
+        match record.kind {
+            Kind::Invoke => false,
+            Kind::Ok | Kind::Fail => true,
+            Kind::Info => record.f.is_operation() || record.f == F::Other,
         }
-        Ok(None)
     }
 
     /// Whatever is open now stays unknown.
     pub(super) fn finish(&mut self, see: &mut impl FnMut(Seen<'_>)) {
         self.commands.finish(self.last, see);
         let mut open: Vec<Op> = self.open.drain().map(|(_, op)| op).collect();
-        open.sort_by_key(|op| op.line);
+        open.sort_by_key(|op| op.process);
         for op in open {
             self.count_unknown(&op);
             see(Seen::Ended(&op, &self.nobody_knows(Why::HistoryOver)));
@@ -213,17 +267,18 @@ impl Operations {
             details,
             ..
         } = record;
+        let name = details.key.as_deref();
         let key = match (process, f) {
             (Process::Client(client), F::Acquire) => {
-                let key = self.key(details.key.as_deref());
+                let key = self.key(name);
                 self.last_key.insert(client, key);
                 key
             }
-            (Process::Client(client), F::Release) if details.key.is_none() => {
-                self.last_key.get(&client).copied().unwrap_or_default()
+            (Process::Client(client), F::Release) if name.is_none() => {
+                self.last_key.get(&client).copied().unwrap_or(UNNAMED)
             }
-            (Process::Client(_), F::Release) => self.key(details.key.as_deref()),
-            _ => 0,
+            (Process::Client(_), F::Release) | (_, F::FinalAcquire) => self.key(name),
+            _ => UNNAMED,
         };
         Op {
             process,
@@ -231,16 +286,20 @@ impl Operations {
             line,
             invoked: time,
             key,
+            vague: name.is_some_and(is_vague),
+            told_lost: false,
             details,
         }
     }
 
+    /// A key's number. One without a name is none of those that have one, be it
+    /// an empty one.
     fn key(&mut self, name: Option<&str>) -> usize {
-        let name = name.unwrap_or_default();
+        let Some(name) = name else { return UNNAMED };
         if let Some(key) = self.keys.get(name) {
             return *key;
         }
-        let key = self.keys.len();
+        let key = self.keys.len() + 1;
         self.keys.insert(name.into(), key);
         key
     }
@@ -271,6 +330,7 @@ impl Operations {
                 };
             }
         };
+        self.check_end(&op, &record)?;
         if record.kind == Kind::Info {
             self.count_unknown(&op);
         }
@@ -285,8 +345,33 @@ impl Operations {
         Ok(None)
     }
 
-    fn note(&mut self, record: &Record, see: &mut impl FnMut(Seen<'_>)) {
-        if let Some(client) = Seen::Noted(record).death() {
+    /// An end may say again what its invocation said, and nothing else.
+    fn check_end(&mut self, op: &Op, record: &Record) -> Result<(), ReadError> {
+        let name = record.details.key.as_deref();
+        let field = match record.contradicts(&op.details) {
+            Some(field) => field,
+            None if name.is_some() && self.key(name) != op.key => "key",
+            None => return Ok(()),
+        };
+        let open = op.line;
+        Err(Problem::Contradiction { field, open }.at(record.line))
+    }
+
+    fn note(&mut self, record: &Record, see: &mut impl FnMut(Seen<'_>)) -> Result<(), ReadError> {
+        match (record.process, record.f) {
+            (Process::Client(client), F::Lost) => {
+                let name = record.details.key.as_deref();
+                let key = name.map(|_| self.key(name));
+                if let Some(open) = self.open.get_mut(&record.process) {
+                    open.told_lost |= key.is_none_or(|key| key == open.key);
+                }
+                see(Seen::Lost(client, key, record));
+                return Ok(());
+            }
+            (Process::Harness, F::Setup) => self.set_up(record)?,
+            _ => {}
+        }
+        if let Some(client) = record.death() {
             self.commands.crash(client, self.last, see);
             let process = Process::Client(client);
             if let Some(op) = self.open.remove(&process) {
@@ -296,6 +381,27 @@ impl Operations {
             }
         }
         see(Seen::Noted(record));
+        Ok(())
+    }
+
+    /// The start is told once.
+    fn set_up(&mut self, record: &Record) -> Result<(), ReadError> {
+        let rare = record.details.rare();
+        let told = [
+            ("coupons", rare.and_then(|rare| rare.coupons)),
+            ("counter", rare.and_then(|rare| rare.counter)),
+        ];
+        for (line, (field, _)) in self
+            .setup
+            .iter_mut()
+            .zip(told)
+            .filter(|(_, (_, number))| number.is_some())
+        {
+            if let Some(first) = line.replace(record.line) {
+                return Err(Problem::SetupTwice { field, first }.at(record.line));
+            }
+        }
+        Ok(())
     }
 
     fn count_unknown(&mut self, op: &Op) {
@@ -311,12 +417,4 @@ impl Operations {
             why,
         }
     }
-}
-
-/// True for what a client or the harness does; false for what is only noted.
-fn is_operation(f: F) -> bool {
-    !matches!(
-        f,
-        F::Lost | F::Setup | F::Execute | F::Stall | F::Crash | F::Other
-    )
 }

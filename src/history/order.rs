@@ -21,13 +21,13 @@ pub const WINDOW_NS: u64 = 1_000_000_000;
 /// more in a second the window is shorter accordingly.
 pub const WINDOW_LINES: usize = 16_384;
 
-/// Gives back in order of time what was put in almost in order. Lines with the
-/// same time keep the order of the file.
+/// Gives back in order of time what was put in almost in order, and all of one time
+/// together. Lines with the same time keep the order of the file.
 #[derive(Default)]
 pub(super) struct Window {
     waiting: VecDeque<Record>,
     /// Time and line of the last event that was given out.
-    given: (u64, u64),
+    given: Option<(u64, u64)>,
     /// Time and line of each client's last event.
     lasts: FxHashMap<u32, (u64, u64)>,
 }
@@ -47,11 +47,9 @@ impl Window {
             }
             *last = (record.time, record.line);
         }
-        if record.time < self.given.0 {
-            let problem = Problem::OutOfOrder {
-                back_ns: self.given.0 - record.time,
-                before: self.given.1,
-            };
+        if let Some((time, before)) = self.given.filter(|(time, _)| record.time <= *time) {
+            let back_ns = time - record.time;
+            let problem = Problem::OutOfOrder { back_ns, before };
             return Err(problem.at(record.line));
         }
         let later = self.waiting.iter().rev();
@@ -61,20 +59,30 @@ impl Window {
         Ok(())
     }
 
-    /// The earliest event, if nothing earlier can come any more.
-    pub(super) fn ready(&mut self) -> Option<Record> {
+    /// How many events have the earliest time, if nothing can come any more that is
+    /// not later.
+    pub(super) fn ready(&self) -> Option<usize> {
         let newest = self.waiting.back()?.time;
         let earliest = self.waiting.front()?.time;
-        if newest - earliest < WINDOW_NS && self.waiting.len() <= WINDOW_LINES {
-            return None;
-        }
-        self.rest()
+        let over = newest - earliest >= WINDOW_NS || self.waiting.len() > WINDOW_LINES;
+        // Time that has not moved on is not over.
+        (over && newest > earliest).then(|| self.at_once(earliest))
     }
 
-    /// The earliest event, whatever may come.
-    pub(super) fn rest(&mut self) -> Option<Record> {
+    /// How many events have the earliest time, whatever may come.
+    pub(super) fn rest(&self) -> Option<usize> {
+        Some(self.at_once(self.waiting.front()?.time))
+    }
+
+    fn at_once(&self, time: u64) -> usize {
+        let at_once = self.waiting.iter().take_while(|other| other.time == time);
+        at_once.count()
+    }
+
+    /// Gives the earliest event out.
+    pub(super) fn next(&mut self) -> Option<Record> {
         let record = self.waiting.pop_front()?;
-        self.given = (record.time, record.line);
+        self.given = Some((record.time, record.line));
         Some(record)
     }
 }

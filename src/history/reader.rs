@@ -9,7 +9,9 @@ use std::io::{BufRead, Read};
 
 use serde_json::error::Category;
 
+use super::names::names;
 use super::record::Record;
+use super::tree::Tree;
 use super::{Event, Header, Process, SCHEMA};
 use crate::nearest::nearest;
 
@@ -68,7 +70,7 @@ pub enum Problem {
     },
     /// Further out of order than the window mends.
     #[error(
-        "the event is {back_ns} ns earlier than line {before}, further out of order than is mended; sort the lines by `time`"
+        "the event is not later than line {before} (by {back_ns} ns), further out of order than is mended; sort the lines by `time`"
     )]
     OutOfOrder { back_ns: u64, before: u64 },
     /// A client begins an operation inside of another.
@@ -84,6 +86,16 @@ pub enum Problem {
     /// An end of something else than what began.
     #[error("{process} completes another `f` than the one that it invoked in line {open}")]
     OtherCompletion { process: Process, open: u64 },
+    /// An end that says something else than its beginning.
+    #[error(
+        "its `{field}` is not that of the invocation in line {open}; an end says the same again, or nothing"
+    )]
+    Contradiction { field: &'static str, open: u64 },
+    /// The start is told twice.
+    #[error(
+        "the store's start is told a second time (`{field}`, first in line {first}); keep the line that is true"
+    )]
+    SetupTwice { field: &'static str, first: u64 },
     /// Two commands with one id.
     #[error(
         "a command has the id {id}, which another had before; give each command of the file one of its own"
@@ -185,8 +197,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn parse_header(&mut self) -> Result<Header, ReadError> {
-        let any: serde_json::Value =
-            serde_json::from_slice(&self.text).map_err(|error| wrong(error, 1))?;
+        let Tree(any) = serde_json::from_slice(&self.text).map_err(|error| wrong(error, 1))?;
         let Some(fields) = any.as_object() else {
             let message = "it is no object".into();
             return Err(Problem::Header { message }.at(1));
@@ -209,10 +220,11 @@ impl<R: BufRead> Reader<R> {
             self.warnings
                 .push(unknown_field(1, "the header", name, &HEADER_FIELDS));
         }
-        serde_json::from_value(any).map_err(|error| {
-            let message = error.to_string();
-            Problem::Header { message }.at(1)
-        })
+        let refused = |message| Problem::Header { message }.at(1);
+        let header: Header =
+            serde_json::from_value(any).map_err(|error| refused(error.to_string()))?;
+        check_header(&header).map_err(refused)?;
+        Ok(header)
     }
 
     /// Reads the next line that is not blank into `text`; false at the end.
@@ -274,9 +286,10 @@ impl<R: BufRead> Reader<R> {
             record
                 .check()
                 .map_err(|message| Problem::Shape { message }.at(line))?;
-            if let Some(name) = record.unknown.take() {
-                let known = super::record::names();
-                self.warn(unknown_field(line, "the event", &name, &known));
+            if let Some(strange) = record.strange.take() {
+                for name in strange.all {
+                    self.warn(unknown_field(line, "the event", &name, &names()));
+                }
             }
             Ok(record)
         }))
@@ -306,9 +319,30 @@ const HEADER_FIELDS: [&str; 11] = [
     "params",
 ];
 
+/// Numbers that no run can have had.
+fn check_header(header: &Header) -> Result<(), String> {
+    if header.ttl_ms < 0 {
+        return Err(format!(
+            "`ttl_ms` is {}, and a lease is not negative",
+            header.ttl_ms
+        ));
+    }
+    match header.params.get("winners") {
+        Some(winners) if winners.fract() != 0.0 || !(1.0..=1e9).contains(winners) => Err(format!(
+            "`winners` in `params` is {winners}; a draw has a whole number of winners, from 1"
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A field that is ignored, and the one that was perhaps meant.
 fn unknown_field(line: u64, place: &str, name: &str, known: &[&str]) -> String {
     let name = name.escape_debug();
+    if known.contains(&name.to_string().as_str()) {
+        return format!(
+            "line {line}: {place} has a field `{name}`, which means nothing there; it is ignored"
+        );
+    }
     let near = nearest(&name.to_string(), known.iter().copied());
     let hint = near.map_or(String::new(), |known| format!(" (is `{known}` meant?)"));
     format!(

@@ -10,36 +10,15 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+pub(super) use super::names::F;
+use super::names::{Field, Name, NameSet};
 use super::reply::{MaybeReply, Reply, Texts};
 use super::scalar::Scalar;
+use super::tree::{self, Once, Skipped, Tree};
 use super::{Kind, Process};
-
-/// What an event is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum F {
-    Acquire,
-    Release,
-    Lost,
-    Read,
-    Write,
-    Take,
-    Draw,
-    Add,
-    Setup,
-    FinalSet,
-    FinalCounter,
-    FinalCoupons,
-    FinalKeys,
-    FinalAcquire,
-    Execute,
-    Stall,
-    Crash,
-    /// Faults and whatever else somebody records.
-    Other,
-}
 
 /// An element of the guarded set, or a winner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,6 +66,8 @@ pub(super) struct Details {
     pub rare: Option<Box<Rare>>,
     /// The first field with a type that nobody expects.
     pub(super) wrong: Option<Name>,
+    /// The fields that are there, also those that are null.
+    pub(super) names: NameSet,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -120,8 +101,8 @@ pub(super) struct Record {
     pub kind: Kind,
     pub f: F,
     pub details: Details,
-    /// A field that the vocabulary does not have.
-    pub unknown: Option<Box<str>>,
+    /// Fields that the vocabulary does not have, or not for this `f`.
+    pub strange: Option<Box<Strange>>,
 }
 
 impl Details {
@@ -162,10 +143,24 @@ impl Details {
 }
 
 impl Record {
-    /// Says which field is missing or has a wrong type.
+    /// The client that it declares dead. The second half of a pair of notes is
+    /// the client's return.
+    pub(super) fn death(&self) -> Option<u32> {
+        if self.f != F::Crash {
+            return None;
+        }
+        let rare = self.details.rare();
+        let returns = rare.and_then(|rare| rare.phase.as_deref()) == Some("end");
+        self.details.client.filter(|_| !returns)
+    }
+
+    /// Says which field is missing, has a wrong type or contradicts another.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.f == F::Other {
             return Ok(());
+        }
+        if self.f.is_note() && self.kind != Kind::Info {
+            return Err("it only notes something, so its type is `info`".into());
         }
         for name in self.needed() {
             if !self.details.has(*name) && self.details.wrong != Some(*name) {
@@ -174,13 +169,13 @@ impl Record {
         }
         match self.details.wrong {
             // Only commands have one; elsewhere it is somebody's own field.
-            Some(Name::Id) if self.f != F::Execute => Ok(()),
+            Some(Name::Id) if self.f != F::Execute => self.check_step(),
             Some(name) => Err(format!(
                 "`{}` in its `value` has a wrong type or range",
                 name.text()
             )),
             None if self.f == F::Execute => self.check_command(),
-            None => Ok(()),
+            None => self.check_step(),
         }
     }
 
@@ -191,7 +186,7 @@ impl Record {
             (F::Execute, Kind::Invoke) => &[Name::Client, Name::Id, Name::Argv],
             (F::Execute, Kind::Ok | Kind::Fail) => &[Name::Client, Name::Id],
             (F::Execute, Kind::Info) if interval => &[Name::Client, Name::Id],
-            (f, kind) => needed(f, kind),
+            (f, kind) => f.needed(kind),
         }
     }
 
@@ -206,112 +201,45 @@ impl Record {
         }
         Ok(())
     }
-}
 
-/// What an event cannot be judged without.
-fn needed(f: F, kind: Kind) -> &'static [Name] {
-    match (f, kind) {
-        (F::Read | F::FinalCounter, Kind::Ok) => &[Name::Value],
-        (F::Write, Kind::Invoke) => &[Name::Read, Name::Wrote],
-        (F::Take, Kind::Ok) => &[Name::Read],
-        (F::Draw, Kind::Invoke) => &[Name::Round],
-        (F::Draw, Kind::Ok) => &[Name::Winners],
-        (F::Add, Kind::Invoke) => &[Name::Element],
-        (F::FinalSet, Kind::Ok) => &[Name::Elements],
-        (F::FinalCoupons, Kind::Ok) => &[Name::Left],
-        (F::FinalKeys, Kind::Ok) => &[Name::Keys],
-        (F::Execute, _) => &[Name::Client, Name::Argv],
-        (F::Crash, _) => &[Name::Client],
-        _ => &[],
+    /// A take leaves one less than it read, a write adds one: an oracle that was
+    /// told otherwise would count something else than it says.
+    fn check_step(&self) -> Result<(), String> {
+        let details = &self.details;
+        let left = details.rare().and_then(|rare| rare.left);
+        let (read, (name, found), step) = match self.f {
+            F::Take => (details.read, ("left", left), -1),
+            F::Write => (details.read, ("wrote", details.wrote), 1),
+            _ => return Ok(()),
+        };
+        let (Some(read), Some(found)) = (read, found) else {
+            return Ok(());
+        };
+        if read.checked_add(step) == Some(found) {
+            return Ok(());
+        }
+        Err(format!(
+            "it read {read}, and its `{name}` is {found} where it should be one {}",
+            if step > 0 { "more" } else { "less" }
+        ))
     }
-}
 
-impl<'de> Deserialize<'de> for F {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<F, D::Error> {
-        struct Names;
-        impl Visitor<'_> for Names {
-            type Value = F;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of an operation")
-            }
-            fn visit_str<E>(self, name: &str) -> Result<F, E> {
-                Ok(match name {
-                    "acquire" => F::Acquire,
-                    "release" => F::Release,
-                    "lost" => F::Lost,
-                    "read" => F::Read,
-                    "write" => F::Write,
-                    "take" => F::Take,
-                    "draw" => F::Draw,
-                    "add" => F::Add,
-                    "setup" => F::Setup,
-                    "final-set" => F::FinalSet,
-                    "final-counter" => F::FinalCounter,
-                    "final-coupons" => F::FinalCoupons,
-                    "final-keys" => F::FinalKeys,
-                    "final-acquire" => F::FinalAcquire,
-                    "execute" => F::Execute,
-                    "stall" => F::Stall,
-                    "crash" => F::Crash,
-                    _ => F::Other,
-                })
-            }
+    /// A field of its end that says something else than its invocation did.
+    pub(super) fn contradicts(&self, invoked: &Details) -> Option<&'static str> {
+        fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+            one.is_some() && other.is_some() && one != other
         }
-        deserializer.deserialize_str(Names)
-    }
-}
-
-macro_rules! names {
-    ($($name:ident = $text:literal),* $(,)?) => {
-        /// The fields of an event and of every `value`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Name { $($name),* }
-
-        impl Name {
-            fn text(self) -> &'static str {
-                match self { $(Name::$name => $text),* }
-            }
-            fn of(text: &str) -> Option<Name> {
-                match text { $($text => Some(Name::$name),)* _ => None }
-            }
-        }
-
-        /// All names, for the hint at a misspelt one.
-        pub(super) fn names() -> Vec<&'static str> {
-            vec![$($text),*]
-        }
-    };
-}
-
-names! {
-    Time = "time", Process = "process", Type = "type", F = "f", Value = "value", Error = "error",
-    Index = "index", Token = "token", Key = "key", ValidityMs = "validity_ms", Fence = "fence",
-    ClockOffsetMs = "clock_offset_ms", Effect = "effect", Read = "read", Wrote = "wrote",
-    Left = "left", Coupons = "coupons", Counter = "counter", Round = "round",
-    Winners = "winners", Element = "element", Elements = "elements", Keys = "keys",
-    AfterMs = "after_ms", Client = "client", Argv = "argv", Reply = "reply", Phase = "phase",
-    Fault = "fault", GapMs = "gap_ms", Id = "id",
-}
-
-/// A field's name, borrowed from nothing.
-enum Field {
-    Known(Name),
-    Unknown(Box<str>),
-}
-
-impl<'de> Deserialize<'de> for Field {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Field, D::Error> {
-        struct Names;
-        impl Visitor<'_> for Names {
-            type Value = Field;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a field's name")
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Field, E> {
-                Ok(Name::of(text).map_or_else(|| Field::Unknown(text.into()), Field::Known))
-            }
-        }
-        deserializer.deserialize_identifier(Names)
+        let details = &self.details;
+        let write = self.f == F::Write;
+        let all = [
+            (differ(&details.round, &invoked.round), "round"),
+            (differ(&details.element, &invoked.element), "element"),
+            (write && differ(&details.read, &invoked.read), "read"),
+            (write && differ(&details.wrote, &invoked.wrote), "wrote"),
+            (write && differ(&details.fence, &invoked.fence), "fence"),
+        ];
+        all.into_iter()
+            .find_map(|(differs, name)| differs.then_some(name))
     }
 }
 
@@ -333,39 +261,72 @@ impl<'de> Visitor<'de> for RecordVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
         use serde::de::Error;
         let (mut time, mut process, mut kind, mut f) = (None, None, None, None);
-        let mut found = Found::default();
+        let (mut found, mut names) = (Found::default(), NameSet::default());
+        let mut strange: Option<Box<Strange>> = None;
         while let Some(field) = map.next_key::<Field>()? {
-            match field {
-                Field::Known(Name::Time) => time = Some(map.next_value::<u64>()?),
-                Field::Known(Name::Process) => process = Some(map.next_value()?),
-                Field::Known(Name::Type) => kind = Some(map.next_value()?),
-                Field::Known(Name::F) => f = Some(map.next_value()?),
-                Field::Known(Name::Value) => found = map.next_value()?,
-                Field::Known(Name::Error | Name::Index) => {
-                    map.next_value::<IgnoredAny>()?;
+            let name = match field {
+                Field::Known(name) if !names.insert(name) => {
+                    return Err(tree::twice(name.text()));
                 }
-                Field::Known(name) => {
-                    found.unknown.get_or_insert_with(|| name.text().into());
-                    map.next_value::<IgnoredAny>()?;
-                }
+                Field::Known(name) => name,
                 Field::Unknown(name) => {
-                    found.unknown.get_or_insert(name);
-                    map.next_value::<IgnoredAny>()?;
+                    strange.get_or_insert_default().see(name)?;
+                    map.next_value::<Skipped>()?;
+                    continue;
+                }
+            };
+            match name {
+                Name::Time => time = Some(map.next_value::<u64>()?),
+                Name::Process => process = Some(map.next_value()?),
+                Name::Type => kind = Some(map.next_value()?),
+                Name::F => f = Some(map.next_value()?),
+                Name::Value => found = map.next_value()?,
+                name => {
+                    if !matches!(name, Name::Error | Name::Index) {
+                        strange.get_or_insert_default().all.push(name.text().into());
+                    }
+                    map.next_value::<Skipped>()?;
                 }
             }
         }
-        let f = f.ok_or_else(|| A::Error::missing_field("f"))?;
+        let f: F = f.ok_or_else(|| A::Error::missing_field("f"))?;
+        let kind = kind.ok_or_else(|| A::Error::missing_field("type"))?;
         // What somebody else's operation carries is none of our business.
-        let unknown = found.unknown.filter(|_| f != F::Other);
+        if f != F::Other {
+            if let Some(inside) = found.strange {
+                strange.get_or_insert_default().all.extend(inside.all);
+            }
+            let mut extra = found.details.names;
+            // An `id` may be anybody's own.
+            extra.remove(Name::Id);
+            for name in extra.without(f.has(kind)) {
+                strange.get_or_insert_default().all.push(name.text().into());
+            }
+        }
         Ok(Record {
             line: 0,
             time: time.ok_or_else(|| A::Error::missing_field("time"))?,
             process: process.ok_or_else(|| A::Error::missing_field("process"))?,
-            kind: kind.ok_or_else(|| A::Error::missing_field("type"))?,
+            kind,
             f,
             details: found.details,
-            unknown,
+            strange,
         })
+    }
+}
+
+/// Fields that nobody knows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Strange {
+    pub all: Vec<Box<str>>,
+    once: Once,
+}
+
+impl Strange {
+    fn see<E: serde::de::Error>(&mut self, name: Box<str>) -> Result<(), E> {
+        self.once.see(&name)?;
+        self.all.push(name);
+        Ok(())
     }
 }
 
@@ -373,7 +334,7 @@ impl<'de> Visitor<'de> for RecordVisitor {
 #[derive(Default)]
 struct Found {
     details: Details,
-    unknown: Option<Box<str>>,
+    strange: Option<Box<Strange>>,
 }
 
 impl<'de> Deserialize<'de> for Found {
@@ -424,7 +385,7 @@ impl<'de> Visitor<'de> for FoundVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Found, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        while seq.next_element::<Skipped>()?.is_some() {}
         Ok(Self::no_object())
     }
 
@@ -434,14 +395,17 @@ impl<'de> Visitor<'de> for FoundVisitor {
             let name = match field {
                 Field::Known(name) => name,
                 Field::Unknown(name) => {
-                    found.unknown.get_or_insert(name);
-                    map.next_value::<IgnoredAny>()?;
+                    found.strange.get_or_insert_default().see(name)?;
+                    map.next_value::<Skipped>()?;
                     continue;
                 }
             };
+            if !found.details.names.insert(name) {
+                return Err(tree::twice(name.text()));
+            }
             let fits = match name {
                 Name::Token => {
-                    map.next_value::<IgnoredAny>()?;
+                    map.next_value::<Skipped>()?;
                     true
                 }
                 Name::Argv => {
@@ -455,7 +419,7 @@ impl<'de> Visitor<'de> for FoundVisitor {
                     true
                 }
                 Name::Winners | Name::Elements | Name::Keys => {
-                    set_tree(found.details.rare_mut(), name, map.next_value()?)
+                    set_tree(found.details.rare_mut(), name, map.next_value::<Tree>()?.0)
                 }
                 name => {
                     let scalar = map.next_value::<Scalar>()?;
@@ -494,14 +458,16 @@ fn set(details: &mut Details, name: Name, scalar: Scalar) -> Option<()> {
             other => details.element = Some(Element::Number(other.whole()?)),
         },
         Name::Left => details.rare_mut().left = Some(scalar.whole()?),
-        Name::Coupons => details.rare_mut().coupons = Some(scalar.whole()?),
+        Name::Coupons => {
+            details.rare_mut().coupons = Some(scalar.whole().filter(|coupons| *coupons >= 0)?);
+        }
         Name::Counter => details.rare_mut().counter = Some(scalar.whole()?),
         Name::Client => {
             details.client = Some(u32::try_from(scalar.whole()?).ok()?);
         }
         Name::Id => details.command_mut().id = Some(u64::try_from(scalar.whole()?).ok()?),
-        Name::AfterMs => details.rare_mut().after_ms = Some(scalar.number()?),
-        Name::GapMs => details.rare_mut().gap_ms = Some(scalar.number()?),
+        Name::AfterMs => details.rare_mut().after_ms = Some(length(&scalar)?),
+        Name::GapMs => details.rare_mut().gap_ms = Some(length(&scalar)?),
         Name::Phase => details.rare_mut().phase = Some(text(scalar)?.into()),
         Name::Fault => details.rare_mut().fault = Some(text(scalar)?.into()),
         Name::ClockOffsetMs => {
@@ -511,6 +477,11 @@ fn set(details: &mut Details, name: Name, scalar: Scalar) -> Option<()> {
         _ => {}
     }
     Some(())
+}
+
+/// A length of time, which is not negative.
+fn length(scalar: &Scalar) -> Option<f64> {
+    scalar.number().filter(|length| *length >= 0.0)
 }
 
 fn text(scalar: Scalar) -> Option<Box<str>> {
@@ -540,16 +511,22 @@ fn list<T>(items: Vec<Value>, one: impl Fn(Value) -> Option<T>) -> Option<Vec<T>
     items.into_iter().map(one).collect()
 }
 
+/// A whole number that stands in a list; `2.0` is one.
+fn whole(number: &serde_json::Number) -> Option<i64> {
+    let float = || Scalar::Float(number.as_f64()?).whole();
+    number.as_i64().or_else(float)
+}
+
 fn element(item: Value) -> Option<Element> {
     match item {
         Value::String(text) => Some(Element::Text(text.into())),
-        Value::Number(number) => number.as_i64().map(Element::Number),
+        Value::Number(number) => whole(&number).map(Element::Number),
         _ => None,
     }
 }
 
 fn left_key(item: Value) -> Option<LeftKey> {
-    let pttl_ms = item.get("pttl_ms")?.as_i64()?;
+    let pttl_ms = item.get("pttl_ms")?.as_i64().filter(|pttl| *pttl >= -1)?;
     Some(LeftKey {
         node: item.get("node")?.as_i64()?,
         key: item.get("key")?.as_str()?.to_owned(),

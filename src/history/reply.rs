@@ -3,9 +3,10 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::scalar::Scalar;
+use super::tree::{self, Once, Skipped};
 
 /// A reply, in plain JSON or in the words of traces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,17 +63,28 @@ impl<'de> Deserialize<'de> for MaybeReply {
                 Ok(MaybeReply(Some(Reply::Text(value.into()))))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<MaybeReply, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                while seq.next_element::<Skipped>()?.is_some() {}
                 Ok(MaybeReply(Some(Reply::Other)))
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MaybeReply, A::Error> {
-                let mut reply = Reply::Other;
+                let (mut reply, mut once) = (Reply::Other, Once::default());
+                let mut known = [false; WORDS.len()];
                 while let Some(word) = map.next_key::<Word>()? {
+                    let word = match word {
+                        Word::Known(at) if std::mem::replace(&mut known[at], true) => {
+                            return Err(tree::twice(WORDS[at]));
+                        }
+                        Word::Known(at) => WORDS[at],
+                        Word::Other(name) => {
+                            once.see(&name)?;
+                            ""
+                        }
+                    };
                     let value = map.next_value::<Scalar>()?;
                     reply = match (word, plain(value)) {
-                        (Word::Error, _) => Reply::Error,
-                        (Word::Int, Some(Reply::Int(int))) => Reply::Int(int),
-                        (Word::Text, Some(Reply::Text(text))) => Reply::Text(text),
+                        ("error", _) => Reply::Error,
+                        ("int", Some(Reply::Int(int))) => Reply::Int(int),
+                        ("status" | "bulk", Some(Reply::Text(text))) => Reply::Text(text),
                         _ => reply,
                     };
                 }
@@ -84,31 +96,28 @@ impl<'de> Deserialize<'de> for MaybeReply {
 }
 
 /// How traces say what kind of reply it is.
+const WORDS: [&str; 4] = ["int", "status", "bulk", "error"];
+
 enum Word {
-    Int,
-    Text,
-    Error,
-    Other,
+    /// Its place in [`WORDS`].
+    Known(usize),
+    Other(Box<str>),
 }
 
 impl<'de> Deserialize<'de> for Word {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
-        struct Words;
-        impl Visitor<'_> for Words {
+        struct Names;
+        impl Visitor<'_> for Names {
             type Value = Word;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the kind of a reply")
             }
             fn visit_str<E>(self, word: &str) -> Result<Word, E> {
-                Ok(match word {
-                    "int" => Word::Int,
-                    "status" | "bulk" => Word::Text,
-                    "error" => Word::Error,
-                    _ => Word::Other,
-                })
+                let known = WORDS.iter().position(|known| *known == word);
+                Ok(known.map_or_else(|| Word::Other(word.into()), Word::Known))
             }
         }
-        deserializer.deserialize_identifier(Words)
+        deserializer.deserialize_identifier(Names)
     }
 }
 
@@ -139,7 +148,7 @@ impl<'de> Deserialize<'de> for Texts {
                 Ok(Texts(None))
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                tree::skip_fields(&mut map)?;
                 Ok(Texts(None))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Texts, A::Error> {

@@ -38,6 +38,18 @@ impl Runs {
         true
     }
 
+    /// How many numbers are above this one.
+    pub(super) fn above(&self, number: i64) -> u64 {
+        let later = self.runs.range(..).rev();
+        let later = later.take_while(|(_, last)| **last > number);
+        later
+            .map(|(first, last)| match number < *first {
+                true => last.abs_diff(*first) + 1,
+                false => last.abs_diff(number),
+            })
+            .sum()
+    }
+
     /// How many numbers.
     pub(super) fn len(&self) -> u64 {
         self.count
@@ -60,6 +72,10 @@ mod tests {
             assert_eq!(runs.insert(number), set.insert(number));
         }
         assert_eq!(runs.len(), set.len() as u64);
+        for number in -351..351 {
+            let above = set.iter().filter(|other| **other > number).count();
+            assert_eq!(runs.above(number), above as u64);
+        }
         assert!(runs.insert(i64::MAX) && runs.insert(i64::MIN) && !runs.insert(i64::MAX));
     }
 

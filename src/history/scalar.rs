@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::tree::{self, Skipped};
 
 /// A value that is no list and no object.
 pub(super) enum Scalar {
@@ -62,11 +64,11 @@ impl<'de> Deserialize<'de> for Scalar {
                 Ok(Scalar::Text(value.into()))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                while seq.next_element::<Skipped>()?.is_some() {}
                 Ok(Scalar::Other)
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                tree::skip_fields(&mut map)?;
                 Ok(Scalar::Other)
             }
         }

@@ -3,6 +3,7 @@
 // Each test binary uses a part of this.
 #![allow(dead_code)]
 
+pub mod naive;
 pub mod owner_only;
 
 use lockproof::history::{

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-/// What a generated client does; times are ms, and no two are alike.
+/// What a generated client does; times are ms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Did {
     Acquire,
@@ -57,8 +57,10 @@ struct Client {
     given_up: Vec<u64>,
 }
 
-/// Turns random numbers into a history that clients could have.
-pub fn acts(draws: &[Draw]) -> Vec<Act> {
+/// Turns random numbers into a history that clients could have. With a coarse
+/// clock many things have one time; but not a death, nor a reply that comes late,
+/// and anything before it.
+pub fn acts(draws: &[Draw], coarse: bool) -> Vec<Act> {
     let nobody = Client {
         phase: Phase::Idle,
         asked: false,
@@ -68,10 +70,14 @@ pub fn acts(draws: &[Draw]) -> Vec<Act> {
     let mut clients = vec![nobody; 3];
     let (mut time, mut ids, mut acts) = (0, 0, Vec::new());
     for (step, client, choice, more) in draws {
-        time += 1 + step;
+        time += step + u64::from(!coarse);
+        let given_up = clients[*client].given_up.clone();
         let did = clients[*client].next(*choice, *more, &mut ids);
         let client = *client;
+        let late = matches!(did, Did::Reply(id, _) if given_up.contains(&id));
+        time += u64::from(late || did == Did::Crash);
         acts.push(Act { time, client, did });
+        time += u64::from(did == Did::Crash);
     }
     acts
 }
@@ -221,6 +227,8 @@ struct Command {
     /// The acquire or release that was open, if one was: its kind, its end and
     /// the time of that.
     within: Option<(Did, Option<Act>)>,
+    /// Which of all that was done that is.
+    begun: Option<usize>,
 }
 
 fn commands(acts: &[Act]) -> Vec<Command> {
@@ -230,7 +238,7 @@ fn commands(acts: &[Act]) -> Vec<Command> {
             continue;
         };
         let own = || acts.iter().filter(|other| other.client == act.client);
-        let crash = own().find(|other| other.time > act.time && other.did == Did::Crash);
+        let crash = own().find(|other| other.time >= act.time && other.did == Did::Crash);
         let mut given_up = crash.map(|crash| crash.time);
         let (mut reply, mut failed) = (None, false);
         for other in &acts[index..] {
@@ -247,16 +255,24 @@ fn commands(acts: &[Act]) -> Vec<Command> {
             given_up = None;
         }
         let frame = |did: &Did| matches!(did, Did::Acquire | Did::Release);
-        let before = own().rfind(|other| other.time < act.time && frame(&other.did));
-        let within = before.and_then(|before| {
+        // Of two operations that touch at its time it belongs to the later one.
+        let numbered = || acts.iter().enumerate();
+        let of_client = |(_, other): &(usize, &Act)| other.client == act.client;
+        let before = numbered()
+            .filter(of_client)
+            .rfind(|(_, other)| other.time <= act.time && frame(&other.did));
+        let begun = before.map(|(begun, _)| begun);
+        let within = before.and_then(|(begun, before)| {
             let ends = |did: Did| {
                 matches!(
                     did,
                     Did::Granted(_) | Did::Refused | Did::NobodyKnows | Did::Released | Did::Crash
                 )
             };
-            let end = own().find(|other| other.time > before.time && ends(other.did));
-            (end.is_none_or(|end| end.time > act.time)).then_some((before.did, end.copied()))
+            let end = numbered().filter(of_client).map(|(at, other)| (at, *other));
+            let mut end = end.filter(|(at, other)| *at > begun && ends(other.did));
+            let end = end.next().map(|(_, end)| end);
+            (end.is_none_or(|end| end.time >= act.time)).then_some((before.did, end))
         });
         all.push(Command {
             client: act.client,
@@ -266,6 +282,7 @@ fn commands(acts: &[Act]) -> Vec<Command> {
             reply,
             failed,
             within,
+            begun,
         });
     }
     all
@@ -297,7 +314,7 @@ impl Command {
         };
         let late = self.given_up.is_some();
         let (at, yes) = match self.reply {
-            Some((at, yes)) if !late || at < asked => (at, yes),
+            Some((at, yes)) if !late || at <= asked => (at, yes),
             _ => return claim(NEVER, false, false),
         };
         match (self.what, yes) {
@@ -305,7 +322,7 @@ impl Command {
             (What::Setnx | What::Set, false) => None,
             _ => match self.within {
                 _ if late => claim(at, false, false),
-                Some((Did::Acquire, Some(end))) if end.time > at => match end.did {
+                Some((Did::Acquire, Some(end))) if end.time >= at => match end.did {
                     Did::Granted(_) => claim(at, true, false),
                     Did::Refused => claim(at, false, true),
                     _ => claim(at, false, false),
@@ -326,12 +343,15 @@ enum Holds {
 
 /// Does the client hold from before `from` until after `to`?
 fn holds(acts: &[Act], client: usize, (from, to): (u64, u64)) -> Holds {
-    let own = || acts.iter().filter(|act| act.client == client);
-    let asked = own().rfind(|act| act.time < from && act.did == Did::Acquire);
-    let Some(asked) = asked else {
+    let own: Vec<&Act> = acts.iter().filter(|act| act.client == client).collect();
+    let asked = own
+        .iter()
+        .rposition(|act| act.time < from && act.did == Did::Acquire);
+    let Some(place) = asked else {
         return Holds::No;
     };
-    let after = || own().filter(|act| act.time > asked.time);
+    let asked = own[place];
+    let after = || own[place + 1..].iter();
     let end = after().find(|act| {
         matches!(
             act.did,
@@ -348,7 +368,7 @@ fn holds(acts: &[Act], client: usize, (from, to): (u64, u64)) -> Holds {
     match end.map(|end| (end.time, end.did)) {
         _ if over => Holds::No,
         Some((_, Did::Refused)) => Holds::No,
-        Some((at, Did::Granted(_))) if at > from => Holds::No,
+        Some((at, Did::Granted(_))) if at >= from => Holds::No,
         Some((_, Did::Granted(Some(ms)))) if to >= asked.time + ms => Holds::Perhaps,
         Some((_, Did::Granted(_))) => Holds::Surely,
         _ => Holds::Perhaps,
@@ -388,6 +408,14 @@ fn lasts(claims: &[Claim], from: u64) -> BTreeSet<usize> {
 /// there is too much to try.
 pub fn slow(acts: &[Act]) -> Option<(u64, u64, u64)> {
     let commands = commands(acts);
+    // What one acquire sent of that kind is one claim, which is not tried here: with
+    // a coarse clock it may be more than one command.
+    let claims = commands.iter().filter(|it| !it.is_removal());
+    let mut begun: Vec<usize> = claims.filter_map(|it| it.begun).collect();
+    begun.sort_unstable();
+    if begun.windows(2).any(|two| two[0] == two[1]) {
+        return None;
+    }
     let (mut checked, mut sure, mut possible) = (0, 0, 0);
     for removal in commands.iter().filter(|command| command.is_removal()) {
         let Some((to, true)) = removal.reply.filter(|_| removal.given_up.is_none()) else {
@@ -395,7 +423,7 @@ pub fn slow(acts: &[Act]) -> Option<(u64, u64, u64)> {
         };
         checked += 1;
         let from = removal.from;
-        let claims = commands.iter().filter(|command| command.from < to);
+        let claims = commands.iter().filter(|command| command.from <= to);
         let claims: Vec<Claim> = claims
             .filter_map(|command| command.claim(from))
             .filter(|claim| !claim.own || claim.client == removal.client)

@@ -2,7 +2,9 @@
 //! believe within the validity that they were told.
 //!
 //! B: from the acquire's success to the release's *call*, the client's crash, or
-//! the word that the lock is lost. V: B, and before the validity is over. When a
+//! the word that the lock is lost. If that word came while the acquire was open,
+//! nobody knows whether it meant this lock or an earlier one of the client's: then
+//! the hold is only a possible one. V: B, and before the validity is over. When a
 //! client began to count its validity is not in the history; it was between the
 //! acquire's call and its success. So V surely lasts until call + validity, and
 //! lasts at most until success + validity.
@@ -22,8 +24,8 @@ pub(super) struct Exclusion {
     name: &'static str,
     reentrant: bool,
     keys: Vec<KeyHolds>,
-    /// Keys with holds that began now.
-    fresh: Vec<usize>,
+    /// Keys with holds that began or ended now.
+    changed: Vec<usize>,
     now: u64,
     tally: Tally,
 }
@@ -34,14 +36,14 @@ impl Exclusion {
             name,
             reentrant: header.reentrant,
             keys: Vec::new(),
-            fresh: Vec::new(),
+            changed: Vec::new(),
             now: 0,
             tally: Tally::default(),
         }
     }
 
     fn settle(&mut self) {
-        for key in self.fresh.drain(..) {
+        for key in self.changed.drain(..) {
             let tally = &mut self.tally;
             self.keys[key].settle(self.now, |clash| count(tally, clash));
         }
@@ -51,28 +53,22 @@ impl Exclusion {
         if self.keys.len() <= key {
             self.keys.resize_with(key + 1, KeyHolds::default);
         }
+        self.changed.push(key);
         &mut self.keys[key]
     }
 
-    fn ended(&mut self, op: &Op, client: u32, end: &End<'_>) {
+    fn acquired(&mut self, op: &Op, client: u32, end: &End<'_>) {
         if end.kind == Kind::Fail {
             return;
         }
         self.tally.checked += 1;
-        let stays = end.why != Why::Crashed;
         if end.kind == Kind::Ok {
-            let reentrant = self.reentrant;
             let grant = self.grant(op, client, end);
-            self.key(op.key).grant(grant, reentrant);
+            self.key(op.key).grant(grant);
         } else {
-            let span = (op.invoked, end.time);
-            let clash = self.key(op.key).suspect((client, op.line), span, stays);
-            clash
-                .into_iter()
-                .for_each(|clash| count(&mut self.tally, clash));
-        }
-        if stays {
-            self.fresh.push(op.key);
+            let over = (end.why == Why::Crashed).then_some(end.time);
+            let who = (client, op.line);
+            self.key(op.key).suspect(who, op.invoked, over);
         }
     }
 
@@ -85,6 +81,7 @@ impl Exclusion {
             client,
             line: end.line,
             time: end.time,
+            sure: !op.told_lost && !op.vague,
             sure_until: until(op.invoked),
             may_until: until(end.time),
         }
@@ -98,27 +95,32 @@ impl Oracle for Exclusion {
             self.settle();
             self.now = time;
         }
+        if let Some((client, key)) = seen.gone() {
+            let keys = key.map_or(0..self.keys.len(), |key| key..key + 1);
+            keys.for_each(|key| self.key(key).end(client, time));
+        }
+        let reentrant = self.reentrant;
         match seen {
-            Seen::Ended(op, end) if op.f == F::Acquire => {
-                if let Some(client) = op.client() {
-                    self.ended(op, client, end);
-                }
-            }
             Seen::Invoked(op) => {
                 let Some(client) = op.client() else { return };
-                let reentrant = self.reentrant;
                 match op.f {
                     F::Release => self.key(op.key).release(client, time, reentrant),
                     F::Acquire if !reentrant => self.key(op.key).asks_again(client, time),
                     _ => {}
                 }
             }
-            Seen::Noted(_) => {
-                if let Some(client) = seen.death().or(seen.loser()) {
-                    self.keys.iter_mut().for_each(|key| key.end(client, time));
+            Seen::Ended(op, end) => {
+                let Some(client) = op.client() else { return };
+                let failed = matches!(end.kind, Kind::Fail | Kind::Info);
+                match op.f {
+                    F::Acquire => self.acquired(op, client, end),
+                    F::Release if failed && reentrant && end.why == Why::Completed => {
+                        self.key(op.key).release_failed(client, time);
+                    }
+                    _ => {}
                 }
             }
-            Seen::Ended(..) => {}
+            Seen::Noted(_) | Seen::Lost(..) => {}
         }
     }
 

@@ -1,38 +1,70 @@
 //! Who holds a key, surely or perhaps, as time goes by.
 //!
-//! Two intervals overlap if their common part is longer than nothing: `[a, b)`
-//! and `[b, c)` do not. A history cannot say in which order things with equal
-//! times happened, so a touch is no violation. Therefore a new hold is compared
-//! with the others only when time has moved on past its beginning and it is
-//! known who was still there.
+//! Each acquire is an interval of its own, from its success to the call of the
+//! release that ends it. Two of different clients are in each other's way if one
+//! begins before the other ends, both ways round: `a.since < b.end` and
+//! `b.since < a.end`. So a touch is none, because a history cannot say what
+//! happened first at one time; and a hold of no length is one within another,
+//! whose ends lie on both sides of it whatever the order. (A common part "longer
+//! than nothing" was asked for once. With a coarse clock every fifth overlap is
+//! of no length.)
+//!
+//! Therefore a new interval is compared with the others only when time has moved
+//! on past its beginning, and it is known who was still there.
+//!
+//! A client that acquires again has one interval more; each has its own validity.
+//! A reentrant lock's releases end the last one first, any other lock's all of
+//! them. Where it is not known whether the last acquire took effect, a release
+//! leaves the one below it in doubt. A release that did not succeed leaves a
+//! ghost: the next one may be its repetition, and end nothing further.
 //!
 //! An acquire of unknown outcome may have held from its invocation, which is in
 //! the past when the outcome turns out to be unknown. For that each key keeps
-//! the latest end of a hold, and whose it was. One is enough: if it is the
-//! asking client's own, it came before that client's invocation, and so did
-//! every other end.
+//! the latest ends of holds.
 
-/// One client's hold of one key.
-pub(super) struct Hold {
-    pub client: u32,
-    /// Nested successes that are known; 0 if the hold is only possible.
-    pub sure: u32,
-    /// Nested acquires that may have succeeded, with the sure ones.
-    pub may: u32,
-    /// Since when it may be, in ns.
-    pub since: u64,
-    /// Until when it surely is at least, while it lasts, in ns.
-    pub sure_until: u64,
-    /// Until when it may be at most, while it lasts, in ns.
-    pub may_until: u64,
+use super::top::Top;
+
+/// One acquire of a key, while its client may hold by it.
+struct Hold {
+    client: u32,
     /// The line that began it.
-    pub line: u64,
-    /// It became sure at this very time.
-    fresh_sure: bool,
-    /// It became possible at this very time.
+    line: u64,
+    /// Since when it may be, in ns.
+    since: u64,
+    /// Until when it surely is, in ns: if at all, and at most until its validity is
+    /// over for sure.
+    sure_until: u64,
+    /// Until when it may be at most, in ns.
+    may_until: u64,
+    /// It is not in doubt whether it ends only with the next release.
+    sure: bool,
+    /// Its client was told that it holds.
+    told: bool,
+    /// It came to light at this very time.
     fresh: bool,
-    /// It was counted as a possible violation.
-    suspected: bool,
+    /// In the order in which they came to light.
+    number: u64,
+}
+
+impl Hold {
+    /// Both may have held together. What holds at no time ends at 0, before
+    /// everything.
+    fn may_meet(&self, other: &Hold) -> bool {
+        self.client != other.client && self.since < other.may_until && other.since < self.may_until
+    }
+
+    /// Both surely held together.
+    fn surely_meet(&self, other: &Hold) -> bool {
+        self.client != other.client
+            && self.since < other.sure_until
+            && other.since < self.sure_until
+    }
+
+    /// It ends at this time, if it has not before.
+    fn end(&mut self, now: u64) {
+        self.sure_until = self.sure_until.min(now);
+        self.may_until = self.may_until.min(now);
+    }
 }
 
 /// Two holds that are in each other's way.
@@ -42,7 +74,7 @@ pub(super) struct Clash {
     pub time: u64,
     /// Client and line of the later hold.
     pub later: (u32, u64),
-    /// Client and line of the earlier hold; no line if it is over.
+    /// Client and line of the earlier hold; no line if it is long over.
     pub earlier: (u32, Option<u64>),
 }
 
@@ -52,6 +84,8 @@ pub(super) struct Grant {
     pub client: u32,
     pub line: u64,
     pub time: u64,
+    /// It surely was this key, and surely was not lost at once.
+    pub sure: bool,
     pub sure_until: u64,
     pub may_until: u64,
 }
@@ -59,194 +93,142 @@ pub(super) struct Grant {
 /// All holds of one key.
 #[derive(Default)]
 pub(super) struct KeyHolds {
-    pub active: Vec<Hold>,
-    /// The client whose hold ended last, and when.
-    ended: Option<(u32, u64)>,
+    active: Vec<Hold>,
+    /// Holds that ended at this very time.
+    gone: Vec<Hold>,
+    /// When each client's last hold ended, of those that ended before.
+    ended: Top<u64>,
+    count: u64,
 }
 
 impl KeyHolds {
     /// An acquire succeeded.
-    pub(super) fn grant(&mut self, grant: Grant, reentrant: bool) {
-        if let Some(hold) = self
-            .active
-            .iter_mut()
-            .find(|hold| hold.client == grant.client)
-            && reentrant
-        {
-            hold.fresh_sure |= hold.sure == 0;
-            hold.sure_until = match hold.sure {
-                0 => grant.sure_until,
-                _ => hold.sure_until.max(grant.sure_until),
-            };
-            hold.may_until = hold.may_until.max(grant.may_until);
-            hold.sure += 1;
-            hold.may += 1;
-            return;
-        }
-        // A client that acquires again without a release has a new hold now.
-        self.end(grant.client, grant.time);
+    pub(super) fn grant(&mut self, grant: Grant) {
+        let Grant { time, .. } = grant;
+        self.count += 1;
         self.active.push(Hold {
             client: grant.client,
-            sure: 1,
-            may: 1,
-            since: grant.time,
-            sure_until: grant.sure_until,
-            may_until: grant.may_until,
             line: grant.line,
-            fresh_sure: true,
+            since: time,
+            // A validity that was over by then leaves nothing, not even a moment.
+            sure_until: match grant.sure && grant.sure_until > time {
+                true => grant.sure_until,
+                false => 0,
+            },
+            may_until: match grant.may_until > time {
+                true => grant.may_until,
+                false => 0,
+            },
+            sure: grant.sure,
+            told: true,
             fresh: true,
-            suspected: false,
+            number: self.count,
         });
     }
 
-    /// An acquire has an unknown outcome: it may have held since `since`, up to
-    /// `now`, and, if it `stays`, longer.
-    pub(super) fn suspect(
-        &mut self,
-        (client, line): (u32, u64),
-        (since, now): (u64, u64),
-        stays: bool,
-    ) -> Option<Clash> {
-        let clash = |earlier| Clash {
+    /// An acquire has an unknown outcome: it may have held since `since`, and, if
+    /// its client lives, may still.
+    pub(super) fn suspect(&mut self, (client, line): (u32, u64), since: u64, over: Option<u64>) {
+        self.count += 1;
+        let hold = Hold {
+            client,
+            line,
+            since,
+            sure_until: 0,
+            may_until: over.unwrap_or(u64::MAX),
             sure: false,
-            time: now,
-            later: (client, line),
-            earlier,
+            told: false,
+            fresh: true,
+            number: self.count,
         };
-        let mut found = self
-            .ended
-            .filter(|(_, end)| *end > since && now > since)
-            .map(|(other, _)| clash((other, None)));
-        for other in self.active.iter().filter(|other| other.client != client) {
-            if since.max(other.since) < now.min(other.may_until) {
-                found = found.or(Some(clash((other.client, Some(other.line)))));
-            }
+        match over {
+            Some(_) => self.gone.push(hold),
+            None => self.active.push(hold),
         }
-        if let Some(own) = self.active.iter_mut().find(|hold| hold.client == client) {
-            // It holds already: one more nested hold, perhaps, or a longer one.
-            let known = own.suspected;
-            own.suspected |= found.is_some();
-            own.may += 1;
-            own.may_until = u64::MAX;
-            own.fresh = true;
-            return found.filter(|_| !known);
-        }
-        if stays {
-            self.active.push(Hold {
-                client,
-                sure: 0,
-                may: 1,
-                since,
-                sure_until: 0,
-                may_until: u64::MAX,
-                line,
-                fresh_sure: false,
-                fresh: true,
-                suspected: found.is_some(),
-            });
-        } else if now > since {
-            self.over(client, now);
-        }
-        found
     }
 
     /// One release begins.
     pub(super) fn release(&mut self, client: u32, now: u64, reentrant: bool) {
-        let Some(hold) = self.active.iter_mut().find(|hold| hold.client == client) else {
-            return;
-        };
-        hold.sure = hold.sure.saturating_sub(1);
-        hold.may = hold.may.saturating_sub(1);
-        if !reentrant || hold.may == 0 {
-            self.end(client, now);
+        if !reentrant {
+            return self.end(client, now);
         }
+        let mut own = self.active.iter_mut().rev();
+        if let Some(last) = own.find(|hold| hold.client == client && hold.sure) {
+            last.sure = false;
+            last.sure_until = last.sure_until.min(now);
+        }
+        if let Some(place) = self.active.iter().rposition(|hold| hold.client == client) {
+            let mut hold = self.active.remove(place);
+            hold.end(now);
+            self.gone.push(hold);
+        }
+    }
+
+    /// A release did not succeed, or nobody knows whether it did: the next one may
+    /// be for the same acquire, which holds nothing any longer.
+    pub(super) fn release_failed(&mut self, client: u32, now: u64) {
+        self.active.push(Hold {
+            client,
+            line: 0,
+            since: now,
+            sure_until: 0,
+            may_until: 0,
+            sure: false,
+            told: true,
+            fresh: false,
+            number: 0,
+        });
     }
 
     /// A client that asks again does not think that it holds, unless it was told so.
     pub(super) fn asks_again(&mut self, client: u32, now: u64) {
-        let only_perhaps = |hold: &Hold| hold.client == client && hold.sure == 0;
-        if self.active.iter().any(only_perhaps) {
-            self.end(client, now);
-        }
+        self.end_those(now, |hold| hold.client == client && !hold.told);
     }
 
-    /// The client's hold is over.
+    /// The client holds no longer.
     pub(super) fn end(&mut self, client: u32, now: u64) {
-        if let Some(place) = self.active.iter().position(|hold| hold.client == client) {
-            let hold = self.active.remove(place);
-            let end = now.min(hold.may_until);
-            if end > hold.since {
-                self.over(client, end);
-            }
+        self.end_those(now, |hold| hold.client == client);
+    }
+
+    fn end_those(&mut self, now: u64, which: impl Fn(&Hold) -> bool) {
+        for mut hold in self.active.extract_if(.., |hold| which(hold)) {
+            hold.end(now);
+            self.gone.push(hold);
         }
     }
 
-    fn over(&mut self, client: u32, end: u64) {
-        if self.ended.is_none_or(|(_, latest)| latest <= end) {
-            self.ended = Some((client, end));
-        }
-    }
-
-    /// Time has moved on past `now`: compares what began then with the rest.
+    /// Time has moved on past `now`: compares what came to light then with the rest.
     pub(super) fn settle(&mut self, now: u64, mut clash: impl FnMut(Clash)) {
-        for index in 0..self.active.len() {
-            let hold = &self.active[index];
-            let found = if !hold.fresh {
-                hold.fresh_sure
-                    .then(|| self.sure_clash(index, now))
-                    .flatten()
-            } else {
-                self.sure_clash(index, now)
-                    .or_else(|| self.possible_clash(index, now))
+        let all = || self.active.iter().chain(&self.gone);
+        for hold in all().filter(|hold| hold.fresh) {
+            // Of two that came to light together the later one is told.
+            let earlier = |other: &&Hold| !other.fresh || other.number < hold.number;
+            let found = |sure: bool, other: (u32, Option<u64>)| Clash {
+                sure,
+                time: now,
+                later: (hold.client, hold.line),
+                earlier: other,
             };
-            if let Some(found) = found {
-                self.active[index].suspected = true;
-                clash(found);
+            let named = |other: &Hold| (other.client, Some(other.line));
+            let mut others = all().filter(earlier);
+            if let Some(other) = others.find(|other| hold.surely_meet(other)) {
+                clash(found(true, named(other)));
+                continue;
             }
+            let mut others = all().filter(earlier);
+            let met = others.find(|other| hold.may_meet(other)).map(named);
+            let ended = self.ended.of_others(hold.client);
+            let ended = ended.filter(|(end, _)| *end > hold.since);
+            let met = met.or(ended.map(|(_, other)| (other, None)));
+            if let Some(other) = met {
+                clash(found(false, other));
+            }
+        }
+        for hold in self.gone.drain(..) {
+            self.ended.put(hold.client, hold.may_until);
         }
         for hold in &mut self.active {
-            (hold.fresh, hold.fresh_sure) = (false, false);
+            hold.fresh = false;
         }
-    }
-
-    fn sure_clash(&self, index: usize, now: u64) -> Option<Clash> {
-        let hold = &self.active[index];
-        if !hold.fresh_sure || hold.sure_until <= now {
-            return None;
-        }
-        let surely = |(other, at): (&Hold, usize)| {
-            at != index
-                && other.sure > 0
-                && other.sure_until > now
-                && (!other.fresh_sure || at < index)
-        };
-        self.against(index, now, true, surely)
-    }
-
-    fn possible_clash(&self, index: usize, now: u64) -> Option<Clash> {
-        let hold = &self.active[index];
-        if hold.suspected || hold.may_until <= now {
-            return None;
-        }
-        let perhaps = |(other, at): (&Hold, usize)| at != index && other.may_until > now;
-        self.against(index, now, false, perhaps)
-    }
-
-    fn against(
-        &self,
-        index: usize,
-        time: u64,
-        sure: bool,
-        fits: impl Fn((&Hold, usize)) -> bool,
-    ) -> Option<Clash> {
-        let hold = &self.active[index];
-        let mut others = self.active.iter().enumerate();
-        let (_, other) = others.find(|(at, other)| fits((other, *at)))?;
-        Some(Clash {
-            sure,
-            time,
-            later: (hold.client, hold.line),
-            earlier: (other.client, Some(other.line)),
-        })
     }
 }

@@ -3,6 +3,10 @@
 //! This oracle keeps every added element until the final read: which of them
 //! will be missing cannot be known before. An element whose add has an unknown
 //! outcome is never lost: absent it was not added, present it is "recovered".
+//!
+//! An add that was acknowledged during the read, at its very beginning or after
+//! it, may have come after the set was looked at: nobody has seen whether it
+//! lasted.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -55,13 +59,15 @@ impl LostUpdates {
         missing.sort_by_key(|(_, (_, line))| *line);
         for (element, (time, added)) in missing {
             let lines = [*added, line];
-            if *time <= began {
+            if *time < began {
                 self.tally.sure(*time, &lines, || {
                     format!("{element} was acknowledged and is not in the final set")
                 });
             } else {
                 self.tally.possible(ended, &lines, || {
-                    format!("{element} was acknowledged during or after the final read, and is not in it")
+                    format!(
+                        "{element} was acknowledged not before the final read, and is not in it"
+                    )
                 });
             }
         }

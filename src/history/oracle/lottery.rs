@@ -1,9 +1,14 @@
 //! Lottery: one set of winners a round, and it has ten.
+//!
+//! A draw of unknown outcome counts as drawn in one reading; whom it drew is not
+//! known.
+
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
-use crate::history::operations::{End, Op, Seen};
-use crate::history::record::F;
+use crate::history::operations::{End, Op, Seen, is_vague};
+use crate::history::record::{Element, F};
 use crate::history::{Finding, Header, Kind};
 
 use super::Oracle;
@@ -44,29 +49,34 @@ impl Lottery {
             }
             return;
         }
-        let mut winners = end
-            .details
-            .rare()
-            .and_then(|rare| rare.winners.clone())
-            .unwrap_or_default();
-        let listed = winners.len();
-        winners.sort();
-        winners.dedup();
-        let wanted = self.winners;
-        if listed != wanted || winners.len() != wanted {
-            let different = winners.len();
-            self.tally.sure(end.time, &lines, || {
-                format!(
-                    "round {round} has {listed} winners, {different} different ones, not {wanted}"
-                )
-            });
-        }
+        let rare = end.details.rare();
+        let winners = rare.and_then(|rare| rare.winners.as_deref());
+        self.winners(round, winners.unwrap_or_default(), (end.time, &lines));
         if !self.drawn.insert(round) {
             let words = || format!("round {round} was drawn a second time");
             self.tally.sure(end.time, &lines, words);
         } else if self.perhaps.contains(&round) {
             let words = || format!("round {round} may have been drawn before");
             self.tally.possible(end.time, &lines, words);
+        }
+    }
+}
+
+impl Lottery {
+    fn winners(&mut self, round: i64, winners: &[Element], (time, lines): (u64, &[u64])) {
+        let (listed, wanted) = (winners.len(), self.winners);
+        // Names that a text cannot hold look alike and may be different.
+        let vague = |winner: &&Element| matches!(winner, Element::Text(name) if is_vague(name));
+        let different = winners.iter().collect::<BTreeSet<_>>().len();
+        let alike = winners.iter().filter(vague).collect::<BTreeSet<_>>().len();
+        let at_most = different - alike + winners.iter().filter(vague).count();
+        let words = || {
+            format!("round {round} has {listed} winners, {different} different ones, not {wanted}")
+        };
+        if listed != wanted || at_most != wanted {
+            self.tally.sure(time, lines, words);
+        } else if different != wanted {
+            self.tally.possible(time, lines, words);
         }
     }
 }

@@ -22,6 +22,7 @@ mod lottery;
 mod no_orphan;
 mod owner_only;
 mod tally;
+mod top;
 mod wake_up;
 
 use super::operations::Seen;
@@ -62,7 +63,7 @@ pub(super) fn all(header: &Header) -> Vec<Box<dyn Oracle>> {
         Box::new(lost_updates::LostUpdates::default()),
         Box::new(owner_only::OwnerOnly::new(header)),
         Box::new(no_orphan::NoOrphan::new(header)),
-        Box::new(deadlock_freedom::DeadlockFreedom::default()),
+        Box::new(deadlock_freedom::DeadlockFreedom::new(header)),
         Box::new(fence_monotonicity::FenceMonotonicity::default()),
         Box::new(honest_outcome::HonestOutcome::new(header)),
         Box::new(wake_up::WakeUp::default()),

@@ -1,31 +1,46 @@
 //! Who holds, as far as the removal of an entry is concerned.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
+use super::super::clients::Which;
 use crate::history::operations::{End, Op};
 use crate::history::record::F;
 use crate::history::{Header, Kind};
 
-/// What is known of a client at the time of a removal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is known of a client at the time of a removal; more accuses more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Holding {
-    /// It held from before the removal until after it; the line of its acquire.
-    Surely(u64),
-    /// The time is over for which that is sure.
-    Past(u64),
-    /// Its acquire is open: if nobody will ever know how it ended, it may hold.
-    Acquiring,
-    /// Nobody knows how its last acquire ended.
-    Perhaps,
     /// It does not hold, or the removal may have come before or after its hold.
     No,
+    /// Nobody knows how its last acquire ended.
+    Perhaps,
+    /// Its acquire is open: if nobody will ever know how it ended, it may hold.
+    Acquiring,
+    /// It may hold; the line of its acquire. The time is over for which that was
+    /// sure, or it may be another key.
+    Past(u64),
+    /// It held from before the removal until after it; the line of its acquire.
+    Surely(u64),
 }
 
+/// An acquire that is not released.
 #[derive(Clone, Copy)]
-struct Hold {
+struct Level {
     since: u64,
+    /// Until when it surely is, if it ends not earlier; 0 if never.
     until: u64,
     line: u64,
+}
+
+/// A client and a key.
+#[derive(Default)]
+struct Held {
+    levels: Vec<Level>,
+    /// When its last acquire was invoked, if that is open or of unknown outcome.
+    asked: Option<u64>,
+    acquiring: bool,
 }
 
 /// A client.
@@ -33,17 +48,38 @@ struct Hold {
 struct State {
     /// What it does, or did last.
     doing: Option<F>,
-    hold: Option<Hold>,
-    /// When its last acquire was invoked, if that is open or of unknown outcome.
-    asked: Option<u64>,
-    /// The line of its open acquire.
+    /// The line of its acquire that is open, or ended at this very time.
     acquiring: Option<u64>,
+    keys: BTreeMap<usize, Held>,
 }
 
 /// All clients.
 pub(super) struct Holders {
     reentrant: bool,
     states: FxHashMap<u32, State>,
+}
+
+impl Held {
+    fn holding(&self, (from, to): (u64, u64)) -> Holding {
+        // Those that began with the removal, or later, may have come after it.
+        let before = || self.levels.iter().filter(|level| level.since < from);
+        let (first, reach) = (before().next(), before().map(|level| level.until).max());
+        // One that began before another was over goes on where that ends.
+        let go_on = |reach: u64, level: &Level| match level.since < reach {
+            true => reach.max(level.until),
+            false => reach,
+        };
+        let reach = reach.map(|reach| self.levels.iter().fold(reach, go_on));
+        match (first, reach, self.asked) {
+            (Some(level), Some(reach), _) if to < reach => Holding::Surely(level.line),
+            (Some(level), ..) => Holding::Past(level.line),
+            _ if !self.levels.is_empty() => Holding::No,
+            (.., Some(asked)) if asked >= from => Holding::No,
+            (.., Some(_)) if self.acquiring => Holding::Acquiring,
+            (.., Some(_)) => Holding::Perhaps,
+            (.., None) => Holding::No,
+        }
+    }
 }
 
 impl Holders {
@@ -64,65 +100,85 @@ impl Holders {
         self.states.get(&client)?.acquiring
     }
 
-    /// How the client stands to a removal from `from` to `to`, which is now.
-    pub(super) fn holding(&self, client: u32, (from, to): (u64, u64)) -> Holding {
+    /// How the client stands to a removal from `from` to `to`, which is now, of an
+    /// entry for these keys.
+    pub(super) fn holding(&self, client: u32, which: Which, span: (u64, u64)) -> Holding {
         let Some(state) = self.states.get(&client) else {
             return Holding::No;
         };
-        match (state.hold, state.asked) {
-            (Some(hold), _) if hold.since > from => Holding::No,
-            (Some(hold), _) if to < hold.until => Holding::Surely(hold.line),
-            (Some(hold), _) => Holding::Past(hold.line),
-            (None, Some(asked)) if asked > from => Holding::No,
-            (None, Some(_)) if state.acquiring.is_some() => Holding::Acquiring,
-            (None, Some(_)) => Holding::Perhaps,
-            (None, None) => Holding::No,
+        let keys = state.keys.iter().filter(|(key, _)| which.fits(**key));
+        let most = keys.map(|(_, held)| held.holding(span)).max();
+        match most.unwrap_or(Holding::No) {
+            // It holds one of its keys, and nobody says that it is this one.
+            Holding::Surely(line) if which.is_any() && state.keys.len() > 1 => Holding::Past(line),
+            holding => holding,
         }
     }
 
-    /// An operation begins; true if it ends what the client held.
+    /// An operation begins; true if it ends what the client held of that key.
     pub(super) fn invoked(&mut self, op: &Op, client: u32) -> bool {
         let state = self.states.entry(client).or_default();
-        if matches!(op.f, F::Acquire | F::Release) {
-            state.doing = Some(op.f);
+        if !matches!(op.f, F::Acquire | F::Release) {
+            return false;
         }
-        match op.f {
-            F::Acquire => (state.asked, state.acquiring) = (Some(op.invoked), Some(op.line)),
-            F::Release => state.asked = None,
-            _ => {}
+        state.doing = Some(op.f);
+        let held = state.keys.entry(op.key).or_default();
+        if op.f == F::Acquire {
+            state.acquiring = Some(op.line);
+            (held.asked, held.acquiring) = (Some(op.invoked), true);
+            // Who asks again only gives up what it may hold.
+            return !self.reentrant && held.levels.is_empty();
         }
-        // With nested holds the first release is not the end; but then it is no
-        // longer sure what the client holds.
-        let ends = op.f == F::Release || (op.f == F::Acquire && !self.reentrant);
-        if ends {
-            state.hold = None;
+        held.asked = None;
+        match self.reentrant {
+            true => drop(held.levels.pop()),
+            false => held.levels.clear(),
         }
-        ends
+        held.levels.is_empty()
     }
 
     /// Its acquire ended.
     pub(super) fn acquired(&mut self, op: &Op, client: u32, end: &End<'_>) {
         let state = self.states.entry(client).or_default();
-        state.acquiring = None;
+        let held = state.keys.entry(op.key).or_default();
+        held.acquiring = false;
         if end.kind != Kind::Info {
-            state.asked = None;
+            held.asked = None;
         }
-        if end.kind == Kind::Ok {
-            let until = end.details.validity_ns;
-            let until = until.map_or(u64::MAX, |validity| {
-                op.invoked.saturating_add_signed(validity)
-            });
-            state.hold = Some(Hold {
-                since: state.hold.map_or(end.time, |hold| hold.since),
-                until,
-                line: end.line,
-            });
+        if end.kind != Kind::Ok {
+            return;
+        }
+        let until = end.details.validity_ns;
+        let until = until.map_or(u64::MAX, |validity| {
+            op.invoked.saturating_add_signed(validity)
+        });
+        held.levels.push(Level {
+            since: end.time,
+            until: match op.told_lost || op.vague {
+                true => 0,
+                false => until,
+            },
+            line: end.line,
+        });
+    }
+
+    /// Time has moved on since its acquire ended, or it does something else.
+    pub(super) fn settled(&mut self, client: u32, line: u64) {
+        if let Some(state) = self.states.get_mut(&client)
+            && state.acquiring == Some(line)
+        {
+            state.acquiring = None;
         }
     }
 
     /// It died, or was told that its lock is gone.
-    pub(super) fn let_go(&mut self, client: u32) {
+    pub(super) fn let_go(&mut self, client: u32, which: Which) {
         let state = self.states.entry(client).or_default();
-        (state.hold, state.asked) = (None, None);
+        for (_, held) in state.keys.iter_mut().filter(|(key, _)| which.fits(**key)) {
+            held.levels.clear();
+            if !held.acquiring {
+                held.asked = None;
+            }
+        }
     }
 }

@@ -41,11 +41,12 @@ mod removal;
 
 use rustc_hash::FxHashMap;
 
-use crate::history::operations::{End, Op, Seen};
+use crate::history::operations::{End, Op, Seen, is_vague};
 use crate::history::record::{Command, F, Rare, Record};
 use crate::history::{Finding, Header, Kind, Process};
 
 use super::Oracle;
+use super::clients::{KeyNames, Which};
 use super::tally::Tally;
 use claims::{Claim, Standing};
 use command::{Effect, Intent, effect, intent};
@@ -58,6 +59,14 @@ pub(super) const NAME: &str = "owner-only-release";
 /// Faults after which a server may hold what it held before, or be another one:
 /// those whose names contain these words.
 const SHAKING: [&str; 3] = ["failover", "restart", "power"];
+
+/// An acquire that ended at this very time: commands of this time may be its.
+struct Ending {
+    key: usize,
+    kind: Kind,
+    line: u64,
+    time: u64,
+}
 
 /// A command on its way.
 struct Sent {
@@ -76,6 +85,9 @@ pub(super) struct OwnerOnly {
     /// An acquire that succeeded put its entry on this one server.
     one_node: bool,
     holders: Holders,
+    names: KeyNames,
+    now: u64,
+    ending: Vec<(u32, Ending)>,
     places: Vec<Place>,
     /// Places by server and key.
     keys: FxHashMap<u32, FxHashMap<Box<str>, usize>>,
@@ -97,6 +109,9 @@ impl OwnerOnly {
             observed: false,
             one_node: header.nodes <= 1,
             holders: Holders::new(header),
+            names: KeyNames::default(),
+            now: 0,
+            ending: Vec::new(),
             places: Vec::new(),
             keys: FxHashMap::default(),
             sent: FxHashMap::default(),
@@ -112,7 +127,7 @@ impl OwnerOnly {
         if let Some(place) = keys.get(key) {
             return *place;
         }
-        self.places.push(Place::default());
+        self.places.push(Place::new(key));
         keys.insert(key.into(), self.places.len() - 1);
         self.places.len() - 1
     }
@@ -151,7 +166,10 @@ impl OwnerOnly {
         };
         self.sent.insert(id, sent);
         match intent {
-            Intent::Claim => self.places[place].sent(client, id, op.invoked),
+            Intent::Claim => {
+                self.places[place].sent(client, id, op.invoked);
+                self.note_holders(place);
+            }
             _ => self.begin_removal(place, Some(id), client, (intent, op.invoked)),
         }
     }
@@ -269,8 +287,28 @@ impl OwnerOnly {
             shaken,
             holdings: Vec::new(),
         });
-        removal.note_holders(&self.holders);
         self.waiting.push(at);
+        self.note_holders(at);
+    }
+
+    /// How all stand to the removals here that have made claims, as far as that is
+    /// not noted yet.
+    fn note_holders(&mut self, at: usize) {
+        let place = &mut self.places[at];
+        if place.removals.is_empty() {
+            return;
+        }
+        let which = self.names.stored(&place.name);
+        let vague = is_vague(&place.name);
+        for removal in &mut place.removals {
+            removal.note_holders(|client, span| {
+                match self.holders.holding(client, which, span) {
+                    // Entries that look alike may be different ones.
+                    Holding::Surely(line) if vague => Holding::Past(line),
+                    holding => holding,
+                }
+            });
+        }
     }
 
     /// A command that somebody saw a server execute.
@@ -293,50 +331,99 @@ impl OwnerOnly {
         if let Some(standing) = self.standing(place, client, acquiring, effect) {
             const SEEN: u64 = u64::MAX;
             self.places[place].sent(client, SEEN, now);
+            self.note_holders(place);
             self.places[place].resolve(SEEN, Some((now, standing)), now);
+        }
+    }
+
+    fn invoked(&mut self, op: &Op, client: u32) {
+        self.names.see(op);
+        if matches!(op.f, F::Acquire | F::Release)
+            && let Some(at) = self.ending.iter().position(|(other, _)| *other == client)
+        {
+            let (_, ending) = self.ending.remove(at);
+            self.settle(client, &ending);
+        }
+        if self.holders.invoked(op, client) {
+            self.let_go(client, Which::One(op.key), op.invoked);
         }
     }
 
     fn acquired(&mut self, op: &Op, client: u32, end: &End<'_>) {
         self.holders.acquired(op, client, end);
+        let ending = Ending {
+            key: op.key,
+            kind: end.kind,
+            line: op.line,
+            time: end.time,
+        };
+        self.ending.push((client, ending));
+    }
+
+    /// What the client's acquire did is decided now: time has moved on since it
+    /// ended, or the client does something else.
+    fn settle(&mut self, client: u32, ending: &Ending) {
+        self.holders.settled(client, ending.line);
         for (place, outright) in self.pending.remove(&client).unwrap_or_default() {
             let place = &mut self.places[place];
             let Some(mut whole) = place.pending(client) else {
                 continue;
             };
-            whole.standing = match end.kind {
+            whole.standing = match ending.kind {
                 Kind::Ok if self.one_node && !outright => Standing::Certain,
                 Kind::Fail => Standing::Own,
                 _ => Standing::Possible,
             };
-            place.settle(whole, end.time);
+            place.settle(whole, ending.time);
         }
-        let holding = match end.kind {
+        let now = match ending.kind {
             Kind::Info => Holding::Perhaps,
             _ => Holding::No,
         };
-        self.update(client, |old| old == Holding::Acquiring, holding);
+        self.update(client, Which::One(ending.key), |_, old| match old {
+            Holding::Acquiring => now,
+            old => old,
+        });
     }
 
-    /// What waiting removals know of a client's holding changed.
-    fn update(&mut self, client: u32, from: impl Fn(Holding) -> bool, to: Holding) {
+    fn settle_all(&mut self) {
+        let mut all = std::mem::take(&mut self.ending);
+        for (client, ending) in all.drain(..) {
+            self.settle(client, &ending);
+        }
+        // Empty, and its memory is used again.
+        self.ending = all;
+    }
+
+    /// What waiting removals of entries for this key know of a client's holding
+    /// may have become another.
+    fn update(
+        &mut self,
+        client: u32,
+        of: Which,
+        now: impl Fn((&Holders, Which, &Removal), Holding) -> Holding,
+    ) {
         for place in &self.waiting {
-            for removal in &mut self.places[*place].removals {
-                removal.update(client, &from, to);
+            let place = &mut self.places[*place];
+            let which = self.names.stored(&place.name);
+            if of.may_be(which) {
+                for removal in &mut place.removals {
+                    removal.update(client, |removal, old| {
+                        now((&self.holders, which, removal), old)
+                    });
+                }
             }
         }
     }
 
     /// The client holds no longer: a removal that ended only now came after that,
     /// if one likes.
-    fn let_go(&mut self, client: u32, now: u64) {
-        for place in &self.waiting {
-            for removal in &mut self.places[*place].removals {
-                if removal.done.as_ref().is_some_and(|done| done.time >= now) {
-                    removal.update(client, |_| true, Holding::No);
-                }
-            }
-        }
+    fn let_go(&mut self, client: u32, of: Which, time: u64) {
+        self.update(client, of, |(holders, which, removal), old| {
+            let done = removal.done.as_ref().filter(|done| done.time >= time);
+            let span = done.map(|done| (removal.from, done.time));
+            span.map_or(old, |span| holders.holding(client, which, span).min(old))
+        });
     }
 
     /// Judges the removals that wait for nothing any more; `now` is not over yet.
@@ -430,12 +517,17 @@ fn tell(tally: &mut Tally, removal: &Removal, verdict: &Verdict) {
 
 impl Oracle for OwnerOnly {
     fn see(&mut self, seen: &Seen<'_>) {
+        if seen.time() > self.now {
+            self.now = seen.time();
+            self.settle_all();
+        }
         if !self.waiting.is_empty() {
             self.judge(seen.time());
         }
-        if let Some(client) = seen.death().or(seen.loser()) {
-            self.holders.let_go(client);
-            self.let_go(client, seen.time());
+        if let Some((client, key)) = seen.gone() {
+            let which = key.map_or(Which::Any, Which::One);
+            self.holders.let_go(client, which);
+            self.let_go(client, which, seen.time());
         }
         if let Some(client) = seen.death() {
             self.sent.retain(|_, sent| sent.client != client);
@@ -445,10 +537,8 @@ impl Oracle for OwnerOnly {
             Seen::Invoked(op) => {
                 if let Some((node, command)) = op.command() {
                     self.command_sent(op, node, command);
-                } else if let Some(client) = op.client()
-                    && self.holders.invoked(op, client)
-                {
-                    self.let_go(client, op.invoked);
+                } else if let Some(client) = op.client() {
+                    self.invoked(op, client);
                 }
             }
             Seen::Ended(op, end) => {
@@ -459,10 +549,12 @@ impl Oracle for OwnerOnly {
                 }
             }
             Seen::Noted(record) => self.noted(record),
+            Seen::Lost(..) => {}
         }
     }
 
     fn finish(mut self: Box<Self>, examples: usize) -> Finding {
+        self.settle_all();
         self.judge(u64::MAX);
         let nothing = match self.observed {
             true => "no command was seen to remove an entry or to change its expiry",

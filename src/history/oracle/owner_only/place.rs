@@ -9,6 +9,8 @@ use super::removal::Removal;
 /// A key on a server.
 #[derive(Default)]
 pub(super) struct Place {
+    /// What the server calls the key.
+    pub name: Box<str>,
     claims: Vec<Claim>,
     /// Commands that were given up and may have claimed at any time since, by
     /// client: when they were sent, and their ids. A late reply takes them out.
@@ -21,6 +23,13 @@ pub(super) struct Place {
 }
 
 impl Place {
+    pub(super) fn new(name: &str) -> Place {
+        Place {
+            name: name.into(),
+            ..Place::default()
+        }
+    }
+
     /// A command was sent that may claim the entry.
     pub(super) fn sent(&mut self, client: u32, id: u64, now: u64) {
         let claim = Claim {

@@ -2,7 +2,7 @@
 //! to be said of it once all is known that it overlapped.
 
 use super::claims::{Claim, Standing, floor};
-use super::holders::{Holders, Holding};
+use super::holders::Holding;
 
 /// One such command.
 pub(super) struct Removal {
@@ -61,25 +61,30 @@ impl Removal {
     }
 
     /// Notes how all that made claims stand to it.
-    pub(super) fn note_holders(&mut self, holders: &Holders) {
+    pub(super) fn note_holders(&mut self, holding: impl Fn(u32, (u64, u64)) -> Holding) {
         let Some(done) = &mut self.done else { return };
         let span = (self.from, done.time);
         for claim in &self.claims {
             let client = claim.client;
             let known = done.holdings.iter().any(|(other, _)| *other == client);
             if client != self.client && !known {
-                done.holdings.push((client, holders.holding(client, span)));
+                done.holdings.push((client, holding(client, span)));
             }
         }
     }
 
-    /// A client's holding became another, for what the history said since.
-    pub(super) fn update(&mut self, client: u32, from: impl Fn(Holding) -> bool, to: Holding) {
-        let holdings = self.done.iter_mut().flat_map(|done| &mut done.holdings);
-        for (other, holding) in holdings {
-            if *other == client && from(*holding) {
-                *holding = to;
-            }
+    /// A client's holding is perhaps another, for what the history said since.
+    pub(super) fn update(&mut self, client: u32, now: impl Fn(&Removal, Holding) -> Holding) {
+        let holdings = self.done.as_ref().map(|done| &done.holdings);
+        let place = holdings.and_then(|all| all.iter().position(|(other, _)| *other == client));
+        let Some(place) = place else { return };
+        let holding = |removal: &Removal| {
+            let done = removal.done.as_ref()?;
+            Some(now(removal, done.holdings[place].1))
+        };
+        let holding = holding(self);
+        if let (Some(done), Some(holding)) = (&mut self.done, holding) {
+            done.holdings[place].1 = holding;
         }
     }
 
