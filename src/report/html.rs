@@ -62,6 +62,7 @@ struct Page<'a> {
     script_hash: String,
     report: Head<'a>,
     totals: super::model::Totals,
+    evidence: Vec<String>,
     states: String,
     surprises: Vec<usize>,
     first_violation: Option<usize>,
@@ -209,6 +210,7 @@ impl<'a> Page<'a> {
             script_hash: base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT)),
             report: head(report),
             states: words::thousands(totals.states),
+            evidence: totals.evidence_words(),
             totals,
             surprises: all.iter().filter(bad).copied().collect(),
             first_violation: in_order
@@ -356,7 +358,7 @@ fn counterexample(report: &Report, found: &Counterexample) -> CounterexampleView
             },
         )),
         steps: steps(trace),
-        violation: crate::trace::violation(trace).map_or(trace.steps.len(), |(step, _)| step),
+        violation: trace.length(),
         replay: found.replay.as_ref().map(replay_text),
         replay_kind: match &found.replay {
             Some(Replay::Reproduced) => "good",
