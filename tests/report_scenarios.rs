@@ -32,6 +32,7 @@ fn run(seed: u64, lost: u64) -> FreeRun {
         acquired: 496,
         seconds: 60.0,
         faults: 12,
+        struck: Some(11),
         cut_short: false,
         stall_max_ms: 3,
         observed: match lost {

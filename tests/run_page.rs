@@ -14,7 +14,7 @@ use lockproof::history::timeline::{
     CLIENTS_MAX, Detail, FAULTS_MAX, MARKS_MAX, MarkKind, Timeline, VIOLATIONS_MAX, timeline,
 };
 use lockproof::history::{JudgeOptions, Judgement, Reader, judge};
-use lockproof::report::run::{RunPage, run_page};
+use lockproof::report::run::{RunPage, Struck, run_page};
 use serde_json::json;
 
 /// A history in the making. Times in µs.
@@ -130,6 +130,7 @@ fn rendered(judgement: &Judgement, timeline: &Timeline) -> String {
     run_page(&RunPage {
         judgement,
         timeline,
+        strikes: None,
         model: &[("mutual-exclusion-belief".into(), "violated")],
         history: "seed-7.history.jsonl",
         tool_version: "0.1.0",
@@ -463,6 +464,12 @@ fn nothing_in_a_history_becomes_markup_or_script() {
     let text = run_page(&RunPage {
         judgement: &judgement,
         timeline: &timeline,
+        strikes: Some(&[Struck {
+            fault: EVIL,
+            at: 100_000,
+            struck: false,
+            words: EVIL,
+        }]),
         model: &[],
         history: EVIL,
         tool_version: EVIL,

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use crate::campaign::free::{self as rows, Outcomes};
 use crate::replay::own_network;
 use crate::report::model::Report;
-use crate::report::scenario::{FreeAgreement, ScenarioRow};
+use crate::report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
 use crate::report::{self, terminal};
 use crate::scenario::{Scenario, WorkloadKind};
 
@@ -198,14 +198,16 @@ pub(super) fn conclude(row: &ScenarioRow, outcomes: &Outcomes) -> Ended {
         let mut all = outcomes.plain.iter().chain(swept);
         let observed = |one: &rows::Outcome| one.judgement.verdict();
         let violated = crate::history::FindingVerdict::Violated;
-        return Ok(match all.any(|one| observed(one) == violated) {
-            true => Exit::Violation,
-            false => Exit::Fine,
-        });
+        if all.any(|one| observed(one) == violated) {
+            return Ok(Exit::Violation);
+        }
+        let runs = row.free.iter().flat_map(|free| &free.runs);
+        let void = runs.clone().count() > 0 && runs.clone().all(FreeRun::is_no_evidence);
+        return Ok(if void { Exit::Unknown } else { Exit::Fine });
     }
     Ok(match (row.is_bad(), row.agreement) {
         (true, _) => Exit::Violation,
-        (false, FreeAgreement::Unknown) => Exit::Unknown,
+        (false, FreeAgreement::Unknown | FreeAgreement::NoEvidence) => Exit::Unknown,
         (false, _) => Exit::Fine,
     })
 }

@@ -19,7 +19,7 @@ use super::actor::{Orders, Skew};
 use super::commands;
 use super::recorder::Recorder;
 use crate::history::{Kind, Process};
-use crate::replay::nemesis::Clients;
+use crate::replay::nemesis::{Clients, Holding};
 use crate::replay::process::{Tail, signal, spawn, stop};
 
 /// How long an adapter may take to come up.
@@ -264,6 +264,29 @@ impl Clients for Crew {
             Some(stdin) => stdin.write_all(&line),
             None => Err(io::Error::other("the client cannot be told anything")),
         }
+    }
+
+    fn holders(&self) -> Vec<Holding> {
+        let at_work = self.recorder.at_work().into_iter();
+        let place = |process| {
+            let mut members = self.members.iter();
+            members.position(|member| member.orders.process == process)
+        };
+        at_work
+            .filter_map(|(process, hold)| {
+                let client = u16::try_from(place(process)?).ok()?;
+                Some(Holding { hold, client })
+            })
+            .collect()
+    }
+
+    fn holds(&self) -> u64 {
+        self.recorder.holds()
+    }
+
+    fn process(&self, client: u16) -> u32 {
+        let member = self.members.get(usize::from(client));
+        member.map_or(client.into(), |member| member.orders.process)
     }
 }
 

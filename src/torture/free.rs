@@ -295,6 +295,7 @@ fn topology_options(options: &FreeOptions) -> TopologyOptions {
         proxy: options.proxy.clone(),
         shim: Some(options.shim.clone()),
         lock_key: KEY.into(),
+        latency_ms: scenario.topology.latency_ms,
         attach: options.attach.clone(),
         seed: options.seed,
         ..TopologyOptions::new(
@@ -334,6 +335,7 @@ pub fn schedule(options: &FreeOptions) -> Schedule {
         quiet_ms: range(nemesis.quiet_ms),
         fault_ms: range(nemesis.fault_ms),
         together: nemesis.together,
+        when: nemesis.when,
     };
     Schedule::generate(options.seed, &plan, options.duration.as_millis() as u64)
 }
@@ -374,6 +376,7 @@ fn orders(
         workload: workload.kind,
         work_ms: workload.work_ms,
         rest_ms: workload.rest_ms,
+        round_ms: workload.round_ms,
         seed,
         began_ns,
         until_ns,
@@ -452,10 +455,7 @@ async fn strike(
         }
         recorder.say(Process::Nemesis, Kind::Info, event.fault, told(&event));
     };
-    let mut field = Field {
-        topology,
-        clients: crew,
-    };
+    let mut field = Field::new(topology, crew);
     let mut run = std::pin::pin!(schedule.run_until(&mut field, record, stop.notified()));
     let mut looks = tokio::time::interval(Duration::from_millis(200));
     loop {

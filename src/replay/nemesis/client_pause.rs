@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::target::{Target, resolve_clients};
+use super::target::{Target, named_clients};
 use super::{Fault, Field, NemesisError, Struck};
 
 /// Clients stand still.
@@ -29,13 +29,16 @@ impl Fault for ClientPause {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            for client in resolve_clients(&self.clients, field.topology).await? {
+            for client in named_clients(&self.clients, field.topology).await? {
                 // Listed first: a pause that fails half way is healed too.
                 self.struck.push(client);
                 let paused = field.clients.pause(client);
                 paused.map_err(failed("pause", client))?;
             }
-            Ok(json!({ "clients": self.struck }))
+            if self.clients.contains(&Target::TheHolder) {
+                field.stop_holder(&mut self.struck).await?;
+            }
+            Ok(json!({ "clients": self.struck, "processes": processes(&self.struck, field) }))
         })
     }
 
@@ -46,6 +49,12 @@ impl Fault for ClientPause {
             })
         })
     }
+}
+
+/// The numbers that these clients bear in the history.
+pub(super) fn processes(clients: &[u16], field: &Field<'_>) -> Vec<u32> {
+    let number = |client: &u16| field.clients.process(*client);
+    clients.iter().map(number).collect()
 }
 
 pub(super) fn failed(
