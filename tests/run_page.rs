@@ -154,6 +154,53 @@ fn kinds(timeline: &Timeline, client: usize, kind: MarkKind) -> Vec<(u64, u64)> 
 }
 
 #[test]
+fn a_page_says_whom_each_fault_met_and_that_a_run_without_any_is_no_evidence() {
+    let mut made = Made::new(2000, 2);
+    let fault = |phase: &str, id: u64| json!({ "phase": phase, "fault": "client-pause", "id": id, "details": { "clients": [1] } });
+    made.nemesis(100, "client-pause", fault("start", 0));
+    made.nemesis(200, "client-pause", fault("end", 0));
+    made.nemesis(300, "client-pause", fault("start", 1));
+    made.nemesis(400, "client-pause", fault("end", 1));
+    made.acquire(0, 500, 600);
+    let (judgement, timeline) = drawn(&made.text);
+    let strike = |at, struck, words| Struck {
+        fault: "client-pause",
+        at,
+        struck,
+        words,
+    };
+    let page = |strikes: Option<&[Struck<'_>]>| {
+        run_page(&RunPage {
+            judgement: &judgement,
+            timeline: &timeline,
+            strikes,
+            model: &[],
+            history: "x.jsonl",
+            tool_version: "0.1.0",
+            command: None,
+            report: None,
+        })
+        .unwrap()
+    };
+    let missed = strike(100_000, false, "it concerned nobody");
+    let met = strike(300_000, true, "client 1 held the lock");
+    let text = page(Some(&[missed, met]));
+    assert!(text.contains("<b>2</b> faults, 1 of 2 struck"));
+    assert!(text.contains("missed: it concerned nobody"));
+    assert!(text.contains("<td>client 1 held the lock</td>"));
+    assert!(!text.contains("no evidence"));
+    let text = page(Some(&[missed]));
+    assert!(text.contains("<b>no evidence</b>: no fault struck"));
+    let text = page(Some(&[]));
+    assert!(
+        text.contains("no evidence"),
+        "none of the planned ones began"
+    );
+    let text = page(None);
+    assert!(!text.contains("no evidence") && !text.contains("whom it met"));
+}
+
+#[test]
 fn a_small_history_is_drawn_whole() {
     let mut made = Made::new(2000, 2);
     made.acquire(0, 100, 300);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 
 use crate::campaign::free::{self as rows, Outcomes};
+use crate::replay::nemesis::FaultSpec;
 use crate::replay::own_network;
 use crate::report::model::Report;
 use crate::report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
@@ -20,7 +21,7 @@ use super::{Ended, Exit, Failure, ci, plan, scenario};
 
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Examples:\n  lockproof torture gc-pause --lock token --runs 5\n  lockproof torture my-scenario.toml --duration 30 --seed 7\n  lockproof torture published-set-up --pauses 0.5,1,1.5,2 --duration 30\n\nDIR/SCENARIO/report.html is the report; each run has a page beside its history. `lockproof scenario run SCENARIO --free` explores the model and replays as well."
+    after_help = "Examples:\n  lockproof torture gc-pause --lock token --runs 5\n  lockproof torture my-scenario.toml --duration 30 --seed 7\n  lockproof torture gc-pause --lock token --pauses 0.5,1,1.5,2 --duration 30\n\nDIR/SCENARIO/report.html is the report; each run has a page beside its history. `lockproof scenario run SCENARIO --free` explores the model and replays as well."
 )]
 pub struct Args {
     /// A scenario file, or the name of a built-in scenario
@@ -152,10 +153,10 @@ pub(super) fn pauses(asked: &[f64], scenario: &Scenario) -> Result<Vec<f64>, Fai
             scenario.workload.kind.name()
         )));
     }
-    let pause = |fault: &crate::replay::nemesis::FaultSpec| fault.name() == "client-pause";
+    let pause = |fault: &FaultSpec| ["client-pause", "server-pause"].contains(&fault.name());
     if scenario.nemesis.faults.is_empty() || !scenario.nemesis.faults.iter().all(pause) {
         return Err(Failure::usage(anyhow!(
-            "--pauses needs a scenario whose only fault is client-pause; {} has others",
+            "--pauses needs a scenario whose faults are client-pause or server-pause; {} has others",
             scenario.name
         )));
     }

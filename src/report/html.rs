@@ -62,7 +62,8 @@ struct Page<'a> {
     script_hash: String,
     report: Head<'a>,
     totals: super::model::Totals,
-    evidence: Vec<String>,
+    /// Each a number and what it counts.
+    evidence: Vec<(String, String)>,
     states: String,
     surprises: Vec<usize>,
     first_violation: Option<usize>,
@@ -210,7 +211,11 @@ impl<'a> Page<'a> {
             script_hash: base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT)),
             report: head(report),
             states: words::thousands(totals.states),
-            evidence: totals.evidence_words(),
+            evidence: totals
+                .evidence_words()
+                .iter()
+                .map(|words| counted(words))
+                .collect(),
             totals,
             surprises: all.iter().filter(bad).copied().collect(),
             first_violation: in_order
@@ -226,6 +231,12 @@ impl<'a> Page<'a> {
             scenarios: scenarios(report),
         }
     }
+}
+
+/// A sentence that begins with a number, without it.
+fn counted(words: &str) -> (String, String) {
+    let (number, rest) = words.split_once(' ').unwrap_or(("", words));
+    (number.to_owned(), rest.to_owned())
 }
 
 fn head(report: &Report) -> Head<'_> {

@@ -121,6 +121,10 @@ impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
             }
             self.field.aim.when = step.when;
             self.field.aim.latest = Some(end.checked_sub(length).unwrap_or(end));
+            tokio::select! {
+                () = &mut stop => return Ok(()),
+                () = self.await_holder(step) => {}
+            }
             self.step(step).await?;
         }
         tokio::select! {
@@ -153,7 +157,6 @@ impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
             Act::Start => {
                 let mut fault = step.what.build();
                 let name = fault.name();
-                self.await_holder(step).await;
                 let spec = serde_json::to_value(&step.what).unwrap_or_default();
                 self.tell(Some(step.id), name, Phase::Starting, spec);
                 let started = self.start(fault.as_mut()).await;
@@ -168,6 +171,9 @@ impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
     /// Waits for whom the fault is to strike, where it does not begin before. If nobody
     /// comes it begins all the same.
     async fn await_holder(&mut self, step: &Step) {
+        if step.act == Act::Heal {
+            return;
+        }
         let strikes_one = step.what.names_the_holder();
         let held = step.when == When::Held && !step.what.begins_before_its_holder();
         if !strikes_one && !held {
