@@ -219,7 +219,7 @@ fn free(expected: Option<&Expectation>, outcomes: &[Outcome], duration_ms: u64) 
     row::FreeRuns {
         duration_ms,
         oracles: oracles.collect(),
-        losses: losses(outcomes),
+        losses: losses(outcomes.iter().filter(|one| !one.is_no_evidence())),
         runs: outcomes.iter().map(run).collect(),
     }
 }
@@ -259,7 +259,7 @@ fn rate(oracle: &str, outcomes: &[Outcome]) -> Rate {
 
 /// Lost of acknowledged updates; `None` where nothing was acknowledged, or where
 /// the end of the set is not known.
-fn losses(outcomes: &[Outcome]) -> Option<Share> {
+fn losses<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Option<Share> {
     let mut sum = Rate { events: 0, runs: 0 };
     for outcome in outcomes {
         let Some(found) = finding("lost-updates", outcome) else {
@@ -294,7 +294,7 @@ fn run(outcome: &Outcome) -> row::FreeRun {
         cut_short: outcome.run.cut_short,
         observed: named(FindingVerdict::Violated),
         unknown: named(FindingVerdict::Unknown),
-        losses: losses(std::slice::from_ref(outcome)),
+        losses: losses(std::iter::once(outcome)),
         history: outcome.history.clone(),
         page: outcome.page.clone(),
     }
@@ -304,7 +304,7 @@ fn point((pause_ms, outcomes): &(u64, Vec<Outcome>)) -> row::SweepPoint {
     let nothing = Rate { events: 0, runs: 0 };
     row::SweepPoint {
         pause_ms: *pause_ms,
-        losses: losses(outcomes).unwrap_or_else(|| share(nothing)),
+        losses: losses(outcomes.iter()).unwrap_or_else(|| share(nothing)),
         runs: outcomes.iter().map(run).collect(),
     }
 }

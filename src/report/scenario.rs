@@ -161,11 +161,9 @@ impl FreeRuns {
         let began: u64 = self.runs.iter().map(|run| run.faults).sum();
         (!struck.is_empty()).then(|| {
             let struck: u64 = struck.iter().sum();
-            format!(
-                "{} of {} faults struck",
-                thousands(struck),
-                thousands(began)
-            )
+            let faults = if began == 1 { "fault" } else { "faults" };
+            let (struck, began) = (thousands(struck), thousands(began));
+            format!("{struck} of {began} {faults} struck")
         })
     }
 

@@ -121,6 +121,9 @@ impl Field<'_> {
             let Some(found) = self.holder(0, left).await else {
                 return Err(NemesisError::NobodyHeld);
             };
+            if struck.contains(&found.client) {
+                return Ok(());
+            }
             struck.push(found.client);
             let stopped = self.clients.pause(found.client);
             stopped.map_err(super::client_pause::failed("pause", found.client))?;

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use super::client_pause::{failed, processes, undo};
+use super::client_pause::{failed, processes, those_there, undo};
 use super::target::{Target, named_clients};
 use super::{Fault, Field, Struck};
 
@@ -34,11 +34,13 @@ impl Fault for ClientCrash {
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             let named = named_clients(&self.clients, field.topology).await?;
+            let mut named = those_there(named, field);
             let mut stopped = Vec::new();
             let aimed = match self.clients.contains(&Target::TheHolder) {
                 true => field.stop_holder(&mut stopped).await,
                 false => Ok(()),
             };
+            named.retain(|client| !stopped.contains(client));
             for client in named.into_iter().chain(stopped) {
                 self.struck.push(client);
                 field.clients.kill(client).map_err(failed("kill", client))?;

@@ -29,7 +29,8 @@ impl Fault for ClientPause {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            for client in named_clients(&self.clients, field.topology).await? {
+            let named = named_clients(&self.clients, field.topology).await?;
+            for client in those_there(named, field) {
                 // Listed first: a pause that fails half way is healed too.
                 self.struck.push(client);
                 let paused = field.clients.pause(client);
@@ -49,6 +50,12 @@ impl Fault for ClientPause {
             })
         })
     }
+}
+
+/// Without those for whom there is only a link.
+pub(super) fn those_there(mut clients: Vec<u16>, field: &Field<'_>) -> Vec<u16> {
+    clients.retain(|client| field.clients.is_there(*client));
+    clients
 }
 
 /// The numbers that these clients bear in the history.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client_pause::{failed, processes, undo};
+use super::client_pause::{failed, processes, those_there, undo};
 use super::target::{Target, resolve_clients};
 use super::{Fault, Field, Struck};
 
@@ -32,7 +32,8 @@ impl Fault for ClientSkew {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            for client in resolve_clients(&self.clients, field).await? {
+            let clients = resolve_clients(&self.clients, field).await?;
+            for client in those_there(clients, field) {
                 self.struck.push(client);
                 let skewed = field.clients.skew(client, self.ms);
                 skewed.map_err(failed("skew the clock of", client))?;

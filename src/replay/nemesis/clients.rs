@@ -21,6 +21,11 @@ pub trait Clients: Send {
     /// Sets its wall clock off by so many ms from true time; 0 sets it right.
     fn skew(&mut self, client: u16, ms: i64) -> io::Result<()>;
 
+    /// Whether there is such a client: links are there for more of them.
+    fn is_there(&self, _client: u16) -> bool {
+        true
+    }
+
     /// Who works under the lock just now, as far as they have told.
     fn holders(&self) -> Vec<Holding> {
         Vec::new()
