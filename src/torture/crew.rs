@@ -119,6 +119,12 @@ impl Crew {
         self.next_process
     }
 
+    /// True if no actor runs any more.
+    pub fn has_ended(&mut self) -> bool {
+        let mut members = self.members.iter_mut();
+        members.all(|member| !matches!(member.child.try_wait(), Ok(None)))
+    }
+
     /// Waits until every actor has ended by itself; those that have not by
     /// `deadline` are killed and counted.
     pub fn finish(&mut self, deadline: Instant) -> usize {

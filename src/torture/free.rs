@@ -495,7 +495,7 @@ fn told(event: &NemesisEvent) -> Value {
 /// acquire, and what the store holds.
 async fn conclude(
     options: &FreeOptions,
-    topology: &Topology,
+    topology: &mut Topology,
     store: &mut Store,
     recorder: &Recorder,
     probe: Orders,
@@ -508,7 +508,14 @@ async fn conclude(
     let before = recorder.tally().acquired;
     let mut crew = Crew::start(options.program.clone(), vec![probe], recorder.clone())
         .map_err(FreeError::Clients)?;
-    crew.finish(Instant::now() + Duration::from_millis(patience_ms(options)) + 4 * ttl(options));
+    let deadline = Instant::now() + Duration::from_millis(patience_ms(options)) + 4 * ttl(options);
+    while !crew.has_ended() && Instant::now() < deadline {
+        // Sentinel may change its mind after the last fault. That nobody is primary
+        // for a moment is no error.
+        let _ = topology.follow_primary().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    crew.finish(deadline);
     let acquired = recorder.tally().acquired > before;
     let kind = if acquired { Kind::Ok } else { Kind::Fail };
     recorder.say(Process::Harness, kind, "final-acquire", json!(null));

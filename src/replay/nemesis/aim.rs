@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use super::{Clients, Field, NemesisError};
 
 /// For so long a holder is waited for.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(1);
 /// What a client said before it was stopped has arrived after this long.
