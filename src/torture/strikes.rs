@@ -131,7 +131,7 @@ impl Run {
         match (event.f.as_str(), event.kind) {
             ("acquire", Kind::Invoke) => {
                 // One of unknown outcome may have held until here.
-                if self.spans.get(&client).is_some_and(|span| !span.held) {
+                if !self.holds(client) {
                     self.close(client, event.time, End::Held);
                 }
                 let span = Span {
@@ -145,19 +145,21 @@ impl Run {
                     span.held = true;
                 }
             }
-            ("acquire", Kind::Fail) => {
-                // An inner acquire of a reentrant lock takes no hold away.
-                if self.spans.get(&client).is_some_and(|span| !span.held) {
-                    let busy = event.error.as_deref() == Some("busy");
-                    let end = if busy { End::Busy } else { End::Failed };
-                    self.close(client, event.time, end);
-                }
+            // An inner acquire of a reentrant lock takes no hold away.
+            ("acquire", Kind::Fail) if !self.holds(client) => {
+                let busy = event.error.as_deref() == Some("busy");
+                let end = if busy { End::Busy } else { End::Failed };
+                self.close(client, event.time, end);
             }
             ("release", Kind::Ok | Kind::Fail | Kind::Info) => {
                 self.close(client, event.time, End::Held);
             }
             _ => {}
         }
+    }
+
+    fn holds(&self, client: u32) -> bool {
+        self.spans.get(&client).is_some_and(|span| span.held)
     }
 
     fn close(&mut self, client: u32, until: u64, end: End) {
