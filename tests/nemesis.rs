@@ -286,10 +286,7 @@ async fn a_clock_fault_moves_the_clock_of_one_server_on_every_server() {
         servers: one("node-0"),
         ms: 1,
     };
-    let mut field = Field {
-        topology: &mut topology,
-        clients,
-    };
+    let mut field = Field::new(&mut topology, clients);
     let error = jump.build().start(&mut field).await.unwrap_err();
     assert!(error.to_string().contains("with clocks"), "{error}");
 }
@@ -353,13 +350,10 @@ async fn struck(
     look: impl FnOnce(&Sleepers),
 ) {
     let mut fault = spec.build();
-    let mut field = Field {
-        topology: &mut *topology,
-        clients: &mut *clients,
-    };
+    let mut field = Field::new(&mut *topology, &mut *clients);
     fault.start(&mut field).await.unwrap();
     look(clients);
-    let mut field = Field { topology, clients };
+    let mut field = Field::new(topology, clients);
     fault.heal(&mut field).await.unwrap();
 }
 
@@ -401,10 +395,7 @@ async fn client_processes_are_stopped_killed_replaced_and_skewed() {
         clients: one("client-1"),
         ms: -60_000,
     };
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut clients,
-    };
+    let mut field = Field::new(&mut topology, &mut clients);
     let error = skew.build().start(&mut field).await.unwrap_err();
     assert!(error.to_string().contains("clock of client 1"), "{error}");
 }
@@ -546,10 +537,8 @@ async fn what_a_topology_does_not_have_is_said() {
         bytes: Bytes::Lost,
     };
     for spec in [failover(How::Dead), failover(How::Force), partition] {
-        let mut field = Field {
-            topology: &mut topology,
-            clients: &mut NoClients,
-        };
+        let mut nobody = NoClients;
+        let mut field = Field::new(&mut topology, &mut nobody);
         let error = spec.build().start(&mut field).await.unwrap_err();
         assert!(
             matches!(error, NemesisError::NotApplicable { .. }),
@@ -559,10 +548,8 @@ async fn what_a_topology_does_not_have_is_said() {
     let undrawn = FaultSpec::ServerPause {
         servers: one("some-node"),
     };
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
+    let mut nobody = NoClients;
+    let mut field = Field::new(&mut topology, &mut nobody);
     let error = undrawn.build().start(&mut field).await.unwrap_err();
     assert!(matches!(error, NemesisError::Undrawn(_)), "{error}");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockproof::replay::nemesis::{
     Bytes, Fault, FaultSpec, Field, How, NemesisError, NemesisEvent, NoClients, Phase, Plan,
-    Schedule, Target,
+    Schedule, Target, When,
 };
 use lockproof::replay::server::Persistence;
 use lockproof::replay::topology::{Party, Topology, TopologyError, TopologyKind, TopologyOptions};
@@ -26,10 +26,8 @@ async fn what_one_partition_heals_another_still_stops() {
         .build()
     };
     let (mut narrow, mut wide) = (cut("client-0"), cut("clients"));
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
+    let mut nobody = NoClients;
+    let mut field = Field::new(&mut topology, &mut nobody);
     narrow.start(&mut field).await.unwrap();
     wide.start(&mut field).await.unwrap();
     narrow.heal(&mut field).await.unwrap();
@@ -57,10 +55,8 @@ fn death(node: &str) -> Box<dyn Fault> {
 async fn a_server_goes_on_when_the_last_fault_that_stops_it_is_over() {
     let mut topology = start(TopologyKind::Single).await;
     let (mut first, mut second) = (pause("node-0"), pause("nodes"));
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
+    let mut nobody = NoClients;
+    let mut field = Field::new(&mut topology, &mut nobody);
     first.start(&mut field).await.unwrap();
     second.start(&mut field).await.unwrap();
     // Healing twice takes nothing away from the other.
@@ -81,10 +77,8 @@ async fn a_server_starts_when_the_last_fault_that_wants_it_dead_is_over() {
         lost_ms: 0,
     };
     let (mut first, mut second) = (outage.build(), death("node-0"));
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
+    let mut nobody = NoClients;
+    let mut field = Field::new(&mut topology, &mut nobody);
     first.start(&mut field).await.unwrap();
     second.start(&mut field).await.unwrap();
     first.heal(&mut field).await.unwrap();
@@ -108,10 +102,8 @@ async fn a_server_that_is_stopped_and_killed_waits_for_both_to_end() {
         [(true, true), (true, false), (false, true), (false, false)]
     {
         let (mut pause, mut death) = (pause("node-0"), death("node-0"));
-        let mut field = Field {
-            topology: &mut topology,
-            clients: &mut NoClients,
-        };
+        let mut nobody = NoClients;
+        let mut field = Field::new(&mut topology, &mut nobody);
         if stopped_first {
             pause.start(&mut field).await.unwrap();
         }
@@ -150,10 +142,8 @@ async fn who_is_down_during_a_failover_follows_when_he_is_back() {
         };
         let (mut failover, mut old, mut replica) =
             (failover.build(), other("node-0"), other("node-2"));
-        let mut field = Field {
-            topology: &mut topology,
-            clients: &mut NoClients,
-        };
+        let mut nobody = NoClients;
+        let mut field = Field::new(&mut topology, &mut nobody);
         replica.start(&mut field).await.unwrap();
         failover.start(&mut field).await.unwrap();
         assert_eq!(field.topology.primary().await.unwrap(), 1, "{how:?}");
@@ -192,6 +182,7 @@ fn one_seed_is_this_schedule_byte_for_byte() {
         quiet_ms: (200, 800),
         fault_ms: (100, 500),
         together: 2,
+        when: When::AnyTime,
     };
     insta::assert_snapshot!(Schedule::generate(7, &plan, 3_000).to_json());
 }
@@ -224,14 +215,13 @@ async fn a_schedule_tells_what_it_does_and_heals_at_its_end() {
         quiet_ms: (10, 40),
         fault_ms: (20, 60),
         together: 2,
+        when: When::AnyTime,
     };
     let schedule = Schedule::generate(3, &plan, 600);
     println!("{}", schedule.to_json());
     let mut events = Vec::new();
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
+    let mut nobody = NoClients;
+    let mut field = Field::new(&mut topology, &mut nobody);
     let done = schedule.run(&mut field, |event| events.push(event)).await;
     done.unwrap();
     assert_eq!(events.len(), schedule.steps.len() * 2);
@@ -254,10 +244,8 @@ async fn a_schedule_that_fails_or_is_stopped_heals_what_it_began() {
         &[(0, 50_000, pause.clone()), (10, 60_000, impossible)],
     );
     let mut events = Vec::new();
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
+    let mut nobody = NoClients;
+    let mut field = Field::new(&mut topology, &mut nobody);
     let done = schedule.run(&mut field, |event| events.push(event)).await;
     assert!(matches!(done, Err(NemesisError::Client { .. })), "{done:?}");
     let (a, b) = (Some(0), Some(1));
@@ -275,10 +263,8 @@ async fn a_schedule_that_fails_or_is_stopped_heals_what_it_began() {
 
     let schedule = Schedule::of(60_000, &[(0, 50_000, pause)]);
     let stop = tokio::time::sleep(Duration::from_millis(50));
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
+    let mut nobody = NoClients;
+    let mut field = Field::new(&mut topology, &mut nobody);
     let done = schedule.run_until(&mut field, |_| {}, stop).await;
     done.unwrap();
     topology.wait_healthy(support::PATIENCE).await.unwrap();
@@ -294,10 +280,8 @@ async fn clients_are_led_after_a_primary_that_sentinels_chose() {
     let schedule = Schedule::of(60_000, &[(0, 59_000, kill)]);
     let mut followed = Vec::new();
     let led = tokio::sync::Notify::new();
-    let mut field = Field {
-        topology: &mut topology,
-        clients: &mut NoClients,
-    };
+    let mut nobody = NoClients;
+    let mut field = Field::new(&mut topology, &mut nobody);
     let record = |event: NemesisEvent| {
         if event.phase == Phase::Followed {
             let primary = event.details["primary"].as_u64().unwrap();

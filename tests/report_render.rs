@@ -44,7 +44,7 @@ fn the_real_side_confirms_or_contradicts() {
         cell.agreement()
     };
     assert_eq!(replays(0, 0), Agreement::Untested);
-    assert_eq!(replays(20, 20), Agreement::Confirmed);
+    assert_eq!(replays(20, 20), Agreement::AsPredicted);
     assert_eq!(replays(19, 20), Agreement::Contradicted);
     cell.replays = None;
     cell.walks = Some(Walks {
@@ -55,6 +55,67 @@ fn the_real_side_confirms_or_contradicts() {
     assert_eq!(cell.agreement(), Agreement::Contradicted, "one is enough");
     cell.expected = Some(cell.verdict);
     assert!(cell.is_bad(), "even if the verdict is the expected one");
+}
+
+#[test]
+fn totals_tell_reproduced_violations_from_walks_and_count_each_world_once() {
+    let mut report = report();
+    let totals = report.totals();
+    // Three locks under five sets of assumptions, four properties each.
+    assert_eq!((totals.cells, totals.worlds), (60, 15));
+    assert_eq!(totals.holds + totals.violated + totals.unknown, 60);
+    assert_eq!(
+        (totals.reproduced, totals.violated, totals.contradicted),
+        (21, 22, 1),
+        "one counterexample diverged"
+    );
+    let words = totals.evidence_words();
+    assert_eq!(words[0], "21 of 22 violations reproduced on real servers");
+    let walked: std::collections::BTreeSet<_> = report
+        .cells
+        .iter()
+        .filter(|cell| cell.walks.is_some())
+        .map(|cell| (cell.lock.clone(), format!("{:?}", cell.assumptions)))
+        .collect();
+    assert_eq!(totals.worlds_walked, walked.len());
+    assert_eq!(totals.walks, 40 * walked.len() as u64, "not once a cell");
+    // Every cell of a world has the same figures in a real report.
+    for cell in &mut report.cells {
+        cell.states = 1000;
+    }
+    assert_eq!(report.totals().states, 15_000);
+    // The same sets at another size are other worlds.
+    for cell in report.cells.iter_mut().filter(|cell| cell.lock == "token") {
+        cell.sizes.clients = 3;
+        cell.property += "-again";
+    }
+    let twice = [report.cells.clone(), self::report().cells].concat();
+    report.cells = twice;
+    assert_eq!(report.totals().worlds, 20);
+}
+
+#[test]
+fn no_rendering_adds_walks_to_reproduced_violations() {
+    let report = report();
+    let renderings = [
+        markdown(&report),
+        terminal::matrix(&report),
+        html(&report)
+            .unwrap()
+            .replace("&#x2f;", "/")
+            .replace("<b>", "")
+            .replace("</b>", ""),
+        junit(&report).unwrap(),
+    ];
+    for text in &renderings {
+        assert!(!text.contains("confirmed on real servers"));
+        assert!(text.contains("reproduced 20/20"), "of each violated cell");
+        assert!(text.contains("40 walks agree"), "of each cell that holds");
+    }
+    for text in &renderings[..3] {
+        assert!(text.contains("21 of 22 violations reproduced on real servers"));
+        assert!(text.contains("random walks through"));
+    }
 }
 
 #[test]
@@ -148,11 +209,11 @@ fn a_table_that_is_too_wide_goes_on_below() {
     for width in [60, 80, 120, 200] {
         let text = terminal::matrix_within(&report, width);
         let widest = text.lines().map(|l| l.chars().count());
-        // The last line is running text.
-        let widest = widest.rev().skip(1).max().unwrap();
+        // The last lines are running text.
+        let widest = widest.rev().skip(4).max().unwrap();
         assert!(widest <= width, "{widest} > {width}");
         let cells = text.matches(" states").count();
-        assert_eq!(cells, report.cells.len(), "nothing is left out");
+        assert_eq!(cells, report.cells.len() + 1, "nothing is left out");
     }
 }
 

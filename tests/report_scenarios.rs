@@ -32,6 +32,7 @@ fn run(seed: u64, lost: u64) -> FreeRun {
         acquired: 496,
         seconds: 60.0,
         faults: 12,
+        struck: Some(11),
         cut_short: false,
         stall_max_ms: 3,
         observed: match lost {
@@ -111,6 +112,49 @@ fn row() -> ScenarioRow {
         page: None,
         command: "lockproof scenario run published-set-up --free --lock token".into(),
     }
+}
+
+#[test]
+fn a_run_in_which_no_fault_struck_is_no_evidence_in_every_rendering() {
+    let mut row = row();
+    let free = row.free.as_mut().unwrap();
+    for run in &mut free.runs {
+        run.struck = Some(0);
+    }
+    assert_eq!(
+        free.no_evidence_words().unwrap(),
+        "2 of 5 runs are no evidence: no fault struck",
+        "what the other three saw was seen all the same"
+    );
+    assert_eq!(free.strikes_words().unwrap(), "0 of 60 faults struck");
+    row.agreement = FreeAgreement::NoEvidence;
+    let report = report(vec![row.clone()]);
+    for text in [
+        html(&report).unwrap(),
+        markdown(&report),
+        junit(&report).unwrap(),
+        terminal::free_runs(&row),
+    ] {
+        assert!(text.contains("2 of 5 runs are no evidence"), "{text}");
+        assert!(text.contains("0 of 60 faults struck"), "{text}");
+    }
+    let words = "no evidence: no fault struck";
+    assert!(markdown(&report).contains(words));
+    let read = quick_junit::Report::deserialize_from_str(&junit(&report).unwrap()).unwrap();
+    assert_eq!((read.failures, read.errors), (0, 1));
+}
+
+#[test]
+fn reports_from_before_strikes_were_counted_say_nothing_of_them() {
+    let mut row = row();
+    for run in &mut row.free.as_mut().unwrap().runs {
+        run.struck = None;
+    }
+    let report = report(vec![row]);
+    let text = json(&report).unwrap();
+    assert!(!text.contains("struck"));
+    assert_eq!(parse(&text).unwrap(), report);
+    assert!(!html(&report).unwrap().contains("faults struck"));
 }
 
 fn swept() -> ScenarioRow {

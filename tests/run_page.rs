@@ -12,7 +12,7 @@ use lockproof::history::timeline::{
     CLIENTS_MAX, Detail, FAULTS_MAX, MARKS_MAX, MarkKind, Timeline, VIOLATIONS_MAX, timeline,
 };
 use lockproof::history::{JudgeOptions, Judgement, Reader, judge};
-use lockproof::report::run::{RunPage, run_page};
+use lockproof::report::run::{RunPage, Struck, run_page};
 use serde_json::json;
 
 /// A history in the making. Times in µs.
@@ -128,6 +128,7 @@ fn rendered(judgement: &Judgement, timeline: &Timeline) -> String {
     run_page(&RunPage {
         judgement,
         timeline,
+        strikes: None,
         model: &[("mutual-exclusion-belief".into(), "violated")],
         history: "seed-7.history.jsonl",
         tool_version: "0.1.0",
@@ -148,6 +149,53 @@ fn kinds(timeline: &Timeline, client: usize, kind: MarkKind) -> Vec<(u64, u64)> 
         .filter(|mark| mark.kind == kind)
         .map(|mark| (mark.from / 1000, mark.to / 1000))
         .collect()
+}
+
+#[test]
+fn a_page_says_whom_each_fault_met_and_that_a_run_without_any_is_no_evidence() {
+    let mut made = Made::new(2000, 2);
+    let fault = |phase: &str, id: u64| json!({ "phase": phase, "fault": "client-pause", "id": id, "details": { "clients": [1] } });
+    made.nemesis(100, "client-pause", fault("start", 0));
+    made.nemesis(200, "client-pause", fault("end", 0));
+    made.nemesis(300, "client-pause", fault("start", 1));
+    made.nemesis(400, "client-pause", fault("end", 1));
+    made.acquire(0, 500, 600);
+    let (judgement, timeline) = drawn(&made.text);
+    let strike = |at, struck, words| Struck {
+        fault: "client-pause",
+        at,
+        struck,
+        words,
+    };
+    let page = |strikes: Option<&[Struck<'_>]>| {
+        run_page(&RunPage {
+            judgement: &judgement,
+            timeline: &timeline,
+            strikes,
+            model: &[],
+            history: "x.jsonl",
+            tool_version: "0.1.0",
+            command: None,
+            report: None,
+        })
+        .unwrap()
+    };
+    let missed = strike(100_000, false, "it concerned nobody");
+    let met = strike(300_000, true, "client 1 held the lock");
+    let text = page(Some(&[missed, met]));
+    assert!(text.contains("<b>2</b> faults, 1 of 2 struck"));
+    assert!(text.contains("missed: it concerned nobody"));
+    assert!(text.contains("<td>client 1 held the lock</td>"));
+    assert!(!text.contains("no evidence"));
+    let text = page(Some(&[missed]));
+    assert!(text.contains("<b>no evidence</b>: no fault struck"));
+    let text = page(Some(&[]));
+    assert!(
+        text.contains("no evidence"),
+        "none of the planned ones began"
+    );
+    let text = page(None);
+    assert!(!text.contains("no evidence") && !text.contains("whom it met"));
 }
 
 #[test]
@@ -465,6 +513,12 @@ mod in_a_browser {
         let text = run_page(&RunPage {
             judgement: &judgement,
             timeline: &timeline,
+            strikes: Some(&[Struck {
+                fault: EVIL,
+                at: 100_000,
+                struck: false,
+                words: EVIL,
+            }]),
             model: &[],
             history: EVIL,
             tool_version: EVIL,

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use lockproof::replay::nemesis::FaultSpec;
+use lockproof::replay::nemesis::{FaultSpec, When};
 use lockproof::scenario::{
-    FREE_FAULTS, FreeFault, Scenario, ScenarioError, builtin, builtin_names, json_schema,
+    FREE_FAULTS, FreeFault, OBSERVABLE, Scenario, ScenarioError, builtin, builtin_names,
+    json_schema,
 };
 
 fn root() -> PathBuf {
@@ -110,12 +111,12 @@ fn contradictions_are_told_with_their_line() {
             "replicated",
         ),
         (
-            "fault_ms = [2500, 3500]",
-            "fault_ms = [3500, 2500]",
+            "fault_ms = [2300, 2800]",
+            "fault_ms = [2800, 2300]",
             "from the smaller to the larger",
         ),
         (
-            "quiet_ms = [1000, 2000]",
+            "quiet_ms = [500, 1000]",
             "quiet_ms = [9000, 9500]",
             "the run ends after",
         ),
@@ -130,13 +131,74 @@ fn contradictions_are_told_with_their_line() {
             "lockproof.scenario/9",
             "this version reads",
         ),
+        (
+            "\"the-holder\"",
+            "\"client-5\"",
+            "5 clients count from client-0",
+        ),
+        ("\"the-holder\"", "\"node-0\"", "node-0 is no client"),
+        ("[\"the-holder\"]", "[]", "it would strike nobody"),
+        (
+            "kind = \"single\"",
+            "kind = \"single\"\nlatency_ms = 250",
+            "raise `timeout_ms` or lower it",
+        ),
+        (
+            "kind = \"guarded-set\"",
+            "kind = \"guarded-set\"\nround_ms = 1",
+            "it goes from 10 to 600000",
+        ),
+        (
+            "[expect.token]\n",
+            "[expect.token]\nwork_ms = [9, 1]\n",
+            "from the smaller to the larger",
+        ),
+        (
+            "[expect.token]\n",
+            "[expect.token]\nobserved = [\"lost-update\"]\n",
+            "did you mean `lost-updates`?",
+        ),
+        (
+            "[expect.token]\n",
+            "[expect.token]\nobserved = [\"mutual-exclusion-validity\"]\n",
+            "the model does not violate `mutual-exclusion-validity`",
+        ),
     ];
     for (from, to, says) in cases {
         let text = changed(from, to);
         let told = error(&text);
         assert!(told.contains(says), "{to}: {told}");
         assert!(told.contains("mine.toml: line "), "{to}: {told}");
+        assert!(told.contains(", column "), "{to}: {told}");
     }
+}
+
+#[test]
+fn a_complaint_points_at_the_words() {
+    let told = error(&changed("\"the-holder\"", "\"client-9\""));
+    let text = builtin("gc-pause").unwrap();
+    let line = text.lines().position(|line| line.contains("the-holder"));
+    let column = text.lines().nth(line.unwrap()).unwrap().find("the-holder");
+    let place = format!(
+        "line {}, column {}:",
+        line.unwrap() + 1,
+        column.unwrap() + 1
+    );
+    assert!(told.contains(&place), "{told}: {place}");
+}
+
+#[test]
+fn what_may_be_demanded_of_free_runs_is_what_oracles_judge() {
+    assert_eq!(OBSERVABLE, lockproof::history::ORACLES);
+}
+
+#[test]
+fn a_fault_may_strike_the_holder_and_wait_until_there_is_one() {
+    let text = changed("[nemesis]\n", "[nemesis]\nwhen = \"held\"\n");
+    let scenario = Scenario::parse(&text, "mine.toml").unwrap();
+    assert_eq!(scenario.nemesis.when, When::Held);
+    let told = error(&changed("[nemesis]\n", "[nemesis]\nwhen = \"hold\"\n"));
+    assert!(told.contains("did you mean `held`?"), "{told}");
 }
 
 #[test]
@@ -229,13 +291,14 @@ fn value(fault: &str, setting: &str) -> &'static str {
         ("partition", "bytes") => "\"lost\"",
         (_, "how") => "\"dead\"",
         (_, "one_way") => "true",
-        (_, "between" | "and" | "clients" | "servers" | "stay") => "[\"clients\"]",
+        (_, "servers") => "[\"nodes\"]",
+        (_, "between" | "and" | "clients" | "stay") => "[\"clients\"]",
         _ => "100",
     }
 }
 
 fn parses(fault: &str) -> bool {
-    let from = "{ fault = \"client-pause\", clients = [\"some-client\"] }";
+    let from = "{ fault = \"client-pause\", clients = [\"the-holder\"] }";
     Scenario::parse(&changed(from, &format!("{{ {fault} }}")), "mine.toml").is_ok()
 }
 

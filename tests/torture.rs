@@ -25,7 +25,8 @@ fn a_run_leaves_a_history_that_can_be_judged_again_and_a_schedule_of_its_seed() 
     let place = Place::new();
     let mut schedules = BTreeSet::new();
     for out in ["one", "two"] {
-        let line = format!("torture clock-jump --lock token --duration 2.5 --seed 7 --out {out}");
+        let line =
+            format!("torture clock-jump --lock token --duration 2.5 --runs 1 --seed 7 --out {out}");
         let said = place.run(&line);
         // Unknown if the machine kept a client from running.
         assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
@@ -55,8 +56,9 @@ fn a_run_leaves_a_history_that_can_be_judged_again_and_a_schedule_of_its_seed() 
         let again: serde_json::Value = serde_json::from_str(&again.out).unwrap();
         assert_eq!(judged["findings"], again["findings"]);
         assert!(judged["operations"].as_u64().unwrap() > 0, "{judged}");
-        assert!(planned > 0);
-        assert_eq!(judged["faults"]["clock-jump"], planned, "{judged}");
+        // One that waited for a holder may leave no time for the last.
+        let began = judged["faults"]["clock-jump"].as_u64().unwrap();
+        assert!(0 < began && began <= planned as u64, "{judged}");
     }
     assert_eq!(schedules.len(), 1, "one seed, one schedule");
 }
@@ -86,11 +88,10 @@ fn a_lock_for_one_server_on_three_is_the_users_mistake() {
 #[test]
 fn pauses_of_several_lengths_are_compared() {
     let place = Place::new();
-    let said = place.run(
-        "torture published-set-up --lock token --pauses 0.6,0.1 --duration 7 --runs 1 --out runs",
-    );
+    let said = place
+        .run("torture gc-pause --lock token --pauses 0.6,0.1 --duration 8 --runs 1 --out runs");
     assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
-    let text = text(&place.path("runs/published-set-up/report.json"));
+    let text = text(&place.path("runs/gc-pause/report.json"));
     let report = lockproof::report::parse(&text).unwrap();
     let row = &report.scenarios[0];
     let points: Vec<u64> = row.sweep.iter().map(|point| point.pause_ms).collect();
@@ -104,7 +105,7 @@ fn pauses_of_several_lengths_are_compared() {
             );
         }
         assert!(point.losses.of > 0);
-        assert_eq!(point.runs[0].faults, 1, "as many pauses at each length");
+        assert_eq!(point.runs[0].faults, 2, "as many pauses at each length");
     }
     assert!(said.out.contains("lost updates"), "{}", said.out);
 }
@@ -186,6 +187,78 @@ observed = ["mutual-exclusion-belief"]
 }
 
 #[test]
+fn a_run_in_which_no_fault_strikes_is_no_evidence() {
+    let place = Place::new();
+    // The first fault would come after its end.
+    let said = place.run("torture gc-pause --lock token --duration 0.5 --runs 1 --out runs");
+    assert_eq!(said.code, Some(UNKNOWN), "{said:#?}");
+    assert!(said.out.contains("the run is no evidence"), "{}", said.out);
+    assert!(!said.out.contains("not observed in"), "{}", said.out);
+    let report = text(&place.path("runs/gc-pause/report.json"));
+    let row = &lockproof::report::parse(&report).unwrap().scenarios[0];
+    let run = &row.free.as_ref().unwrap().runs[0];
+    assert_eq!((run.faults, run.struck), (0, Some(0)));
+    assert_eq!(row.agreement_words(), "no evidence: no fault struck");
+    assert!(row.notes[0].contains("no evidence"), "{:?}", row.notes);
+    for page in ["report.html", "token/seed-1.html", "report.md"] {
+        let page = text(&place.path(&format!("runs/gc-pause/{page}")));
+        assert!(page.contains("no evidence"), "{page}");
+    }
+    let junit = text(&place.path("runs/gc-pause/junit.xml"));
+    assert!(junit.contains("errors=\"1\""), "{junit}");
+}
+
+#[test]
+fn a_pause_that_is_aimed_at_the_holder_strikes_it_and_breaks_the_lock() {
+    let place = Place::new();
+    let said = place.run("torture gc-pause --lock token-renewed --duration 5 --out runs");
+    assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
+    let report = text(&place.path("runs/gc-pause/report.json"));
+    let row = &lockproof::report::parse(&report).unwrap().scenarios[0];
+    let runs = &row.free.as_ref().unwrap().runs;
+    assert_eq!(runs.len(), 3);
+    for run in runs {
+        assert!(run.faults > 0 && run.struck == Some(run.faults), "{run:?}");
+    }
+    let seen = |run: &lockproof::report::scenario::FreeRun| {
+        run.observed.contains(&"mutual-exclusion-belief".into())
+    };
+    assert!(runs.iter().any(seen), "{runs:#?}");
+    let page = text(&place.path("runs/gc-pause/token-renewed/seed-1.html"));
+    assert!(page.contains("held the lock"), "whom it met");
+}
+
+#[test]
+fn all_clients_are_those_that_run() {
+    let place = Place::new();
+    // There is one link more, for the probe at the end.
+    let story = r#"
+schema = "lockproof.scenario/1"
+name = "all"
+story = "All clients stand still, the holder among them."
+[clients]
+count = 2
+[workload]
+work_ms = [20, 60]
+[model]
+assumptions = ["client-pause"]
+[nemesis]
+quiet_ms = [100, 100]
+fault_ms = [100, 100]
+faults = [{ fault = "client-pause", clients = ["clients", "the-holder"] }]
+[run]
+duration_ms = 1000
+[expect.token]
+violated = ["mutual-exclusion-belief", "mutual-exclusion-effect"]
+"#;
+    place.write("all.toml", story);
+    let said = place.run("torture all.toml --lock token");
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    let history = text(&place.path("runs/all/token/seed-1.history.jsonl"));
+    assert!(history.contains("\"clients\":[0,1]"), "each once");
+}
+
+#[test]
 fn a_history_is_drawn_wherever_it_comes_from() {
     let place = Place::new();
     let guide =
@@ -220,10 +293,10 @@ fn a_history_is_drawn_wherever_it_comes_from() {
 fn pauses_of_several_lengths_stand_beside_the_model() {
     let place = Place::new();
     let said = place.run(
-        "scenario run published-set-up --lock token --free --pauses 0.1,0.2 --duration 7 --runs 1 --replays 1 --walks 1 --out all",
+        "scenario run gc-pause --lock token --free --pauses 0.1,0.2 --duration 7 --runs 1 --replays 1 --walks 1 --out all",
     );
     assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
-    let text = text(&place.path("all/published-set-up/report.json"));
+    let text = text(&place.path("all/gc-pause/report.json"));
     let report = lockproof::report::parse(&text).unwrap();
     let row = &report.scenarios[0];
     assert!(row.model.as_ref().unwrap().explored && row.free.is_none());
@@ -241,16 +314,16 @@ fn pauses_that_make_no_sense_are_told() {
     let place = Place::new();
     for (line, words) in [
         ("torture clock-jump --pauses 1", "guarded-set"),
-        ("torture published-set-up --pauses 0", "0.01 to 50"),
+        ("torture gc-pause --pauses 0", "0.01 to 50"),
         (
-            "torture published-set-up --pauses 2 --duration 3",
+            "torture gc-pause --pauses 2 --duration 3",
             "raise --duration",
         ),
         (
-            "torture published-set-up --pauses 0.1,2 --duration 3",
+            "torture gc-pause --pauses 0.1,2 --duration 3",
             "raise --duration",
         ),
-        ("scenario run published-set-up --pauses 0.1", "--free"),
+        ("scenario run gc-pause --pauses 0.1", "--free"),
         (
             "scenario run gc-pause clock-jump --free --pauses 0.1",
             "--pauses",
@@ -283,7 +356,8 @@ fn a_harness_that_is_killed_leaves_a_whole_history_and_no_process() {
 fn what_a_lock_sends_is_recorded_and_tells_who_removes_anothers_entry() {
     let place = Place::new();
     let owner_only = |lock: &str| -> (serde_json::Value, String) {
-        let line = format!("torture overrun --lock {lock} --duration 6 --seed 3 --out {lock}");
+        let line =
+            format!("torture overrun --lock {lock} --duration 6 --runs 1 --seed 3 --out {lock}");
         let said = place.run(&line);
         assert_eq!(said.code, Some(FINE), "{said:#?}");
         let folder = place.path(&format!("{lock}/overrun/{lock}"));
@@ -312,8 +386,9 @@ fn what_a_lock_sends_is_recorded_and_tells_who_removes_anothers_entry() {
 #[test]
 fn clients_that_come_back_and_the_probe_at_the_end_have_numbers_of_their_own() {
     let place = Place::new();
-    let said =
-        place.run("torture crash-between-commands --lock token --duration 5 --seed 1 --out runs");
+    let said = place.run(
+        "torture crash-between-commands --lock token --duration 5 --runs 1 --seed 1 --out runs",
+    );
     assert_eq!(said.code, Some(FINE), "{said:#?}");
     let folder = place.path("runs/crash-between-commands/token");
     let history = text(&only(&folder, ".history.jsonl"));
@@ -326,5 +401,5 @@ fn clients_that_come_back_and_the_probe_at_the_end_have_numbers_of_their_own() {
         .filter(|event| event.f == "acquire")
         .map(|event| event.process)
         .collect();
-    assert_eq!(clients.len(), 5 + dead + 1, "{clients:?}");
+    assert_eq!(clients.len(), 3 + dead + 1, "{clients:?}");
 }

@@ -161,6 +161,35 @@ fn a_run_that_fails_does_not_take_the_earlier_ones_along() {
 }
 
 #[test]
+fn a_client_that_somebody_else_killed_is_told_and_holds_no_more() {
+    let place = Place::new();
+    let fault = "[workload]\nwork_ms = [30, 60]\n[nemesis]\nquiet_ms = [100, 100]\n\
+                 fault_ms = [300, 300]\n\
+                 faults = [{ fault = \"client-pause\", clients = [\"the-holder\"] }]\n";
+    let story = STORY.replace("[run]", &format!("{fault}[run]"));
+    let story = story.replace("count = 2", "count = 3");
+    place.write("story.toml", &story);
+    let run = place.start("torture story.toml --lock token");
+    let history = place.path("runs/story/token/seed-1.history.jsonl");
+    await_text(&history, "\"phase\":\"started\"");
+    let stopped = descendants(run.id()).into_iter().find(|pid| {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        line.contains("actor") && stat.contains(") T ")
+    });
+    let pid = Pid::from_raw(stopped.expect("one stands still") as i32).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    let said = Said::from(run.wait_with_output().unwrap());
+    assert!(
+        said.err.contains("killed, and not by the nemesis"),
+        "{said:#?}"
+    );
+    let text = std::fs::read_to_string(&history).unwrap();
+    assert_eq!(text.matches("\"f\":\"crash\"").count(), 1, "told once");
+    can_be_judged(&place, &history);
+}
+
+#[test]
 fn a_planned_kill_is_no_accident() {
     let place = Place::new();
     let fault = "[nemesis]\nquiet_ms = [200, 300]\nfault_ms = [200, 300]\n\

@@ -13,6 +13,7 @@ use crate::scenario::{Expectation, Kind, Scenario};
 use crate::torture::agreement::{self, Agreement};
 use crate::torture::free::FreeRun;
 use crate::torture::rate::Rate;
+use crate::torture::strikes::{self, Strike};
 
 /// A free run and what the oracles say of it.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Outcome {
     pub run: FreeRun,
     /// What its history tells.
     pub judgement: Judgement,
+    /// Whom its faults met; `None` if none was planned.
+    pub strikes: Option<Vec<Strike>>,
     /// The history's file, relative to the report.
     pub history: String,
     /// The run's page, relative to the report.
@@ -44,9 +47,24 @@ pub struct Outcomes {
 
 impl Outcome {
     /// What was observed in a run that was cut short was observed. That nothing was
-    /// observed says less than in a whole run, so it does not count as one.
+    /// observed says less than in a whole run, so it does not count as one. Where no
+    /// fault struck it says nothing at all.
     fn counts(&self) -> bool {
-        !self.run.cut_short
+        !self.run.cut_short && self.struck() != Some(0)
+    }
+
+    /// How many faults struck anybody; `None` if none was planned.
+    fn struck(&self) -> Option<u64> {
+        self.strikes.as_deref().map(strikes::struck)
+    }
+
+    fn saw_something(&self) -> bool {
+        agreement::observed(&self.judgement).next().is_some()
+    }
+
+    /// Every fault missed, and nothing was seen.
+    fn is_no_evidence(&self) -> bool {
+        self.struck() == Some(0) && !self.saw_something()
     }
 }
 
@@ -98,17 +116,27 @@ pub fn row(
     row
 }
 
-/// Runs that were cut short, and the one that failed.
+/// Runs that were cut short, those that are no evidence, and the one that failed.
 fn accidents(outcomes: &Outcomes) -> Vec<String> {
     let swept = outcomes.sweep.iter().flat_map(|(_, runs)| runs);
-    let cut = outcomes.plain.iter().chain(swept);
-    let cut = cut.filter(|outcome| !outcome.counts()).map(|outcome| {
+    let all = || outcomes.plain.iter().chain(swept.clone());
+    let cut = all().filter(|outcome| outcome.run.cut_short).map(|outcome| {
         format!(
             "{}: cut short after {:.1} s: what was observed stands, that nothing was observed is not counted",
             outcome.history, outcome.run.seconds
         )
     });
-    cut.chain(outcomes.failed.clone()).collect()
+    let void = all()
+        .filter(|outcome| outcome.is_no_evidence())
+        .map(|outcome| {
+            let began = outcome.strikes.as_ref().map_or(0, Vec::len);
+            format!(
+                "{}: no evidence: {began} faults began, and none struck anybody",
+                outcome.history
+            )
+            .replace("1 faults", "1 fault")
+        });
+    cut.chain(void).chain(outcomes.failed.clone()).collect()
 }
 
 /// The servers in words. A lock that asks for several masters gets them where the
@@ -191,7 +219,7 @@ fn free(expected: Option<&Expectation>, outcomes: &[Outcome], duration_ms: u64) 
     row::FreeRuns {
         duration_ms,
         oracles: oracles.collect(),
-        losses: losses(outcomes),
+        losses: losses(outcomes.iter().filter(|one| !one.is_no_evidence())),
         runs: outcomes.iter().map(run).collect(),
     }
 }
@@ -231,7 +259,7 @@ fn rate(oracle: &str, outcomes: &[Outcome]) -> Rate {
 
 /// Lost of acknowledged updates; `None` where nothing was acknowledged, or where
 /// the end of the set is not known.
-fn losses(outcomes: &[Outcome]) -> Option<Share> {
+fn losses<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Option<Share> {
     let mut sum = Rate { events: 0, runs: 0 };
     for outcome in outcomes {
         let Some(found) = finding("lost-updates", outcome) else {
@@ -261,11 +289,12 @@ fn run(outcome: &Outcome) -> row::FreeRun {
         acquired: outcome.run.tally.acquired,
         seconds: outcome.run.seconds,
         faults: outcome.judgement.faults.values().sum(),
+        struck: outcome.struck(),
         stall_max_ms: outcome.run.tally.stall_max_ms,
         cut_short: outcome.run.cut_short,
         observed: named(FindingVerdict::Violated),
         unknown: named(FindingVerdict::Unknown),
-        losses: losses(std::slice::from_ref(outcome)),
+        losses: losses(std::iter::once(outcome)),
         history: outcome.history.clone(),
         page: outcome.page.clone(),
     }
@@ -275,7 +304,7 @@ fn point((pause_ms, outcomes): &(u64, Vec<Outcome>)) -> row::SweepPoint {
     let nothing = Rate { events: 0, runs: 0 };
     row::SweepPoint {
         pause_ms: *pause_ms,
-        losses: losses(outcomes).unwrap_or_else(|| share(nothing)),
+        losses: losses(outcomes.iter()).unwrap_or_else(|| share(nothing)),
         runs: outcomes.iter().map(run).collect(),
     }
 }
@@ -310,11 +339,16 @@ fn compare(
                 )),
             ),
         };
+        let found = match (found, outcome.is_no_evidence()) {
+            (FreeAgreement::Agrees, true) => FreeAgreement::NoEvidence,
+            (found, _) => found,
+        };
         row.agreement = worse(row.agreement, found);
         row.notes.extend(note);
     }
     // It may have been observed in a run that is missing.
-    let whole = outcomes.failed.is_none() && outcomes.plain.iter().all(Outcome::counts);
+    let cut_short = outcomes.plain.iter().any(|outcome| outcome.run.cut_short);
+    let whole = outcomes.failed.is_none() && !cut_short;
     // The demand is on runs as many and as long as the scenario's own.
     let own = &scenario.run;
     let fewer = outcomes.plain.len() < own.runs as usize;

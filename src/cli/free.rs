@@ -18,10 +18,11 @@ use crate::replay::binaries;
 use crate::replay::proxy::toxiproxy;
 use crate::replay::topology::{Attachment, ProxyKind};
 use crate::report::model::Environment;
-use crate::report::run::{RunPage, run_page};
+use crate::report::run::{RunPage, Struck, run_page};
 use crate::scenario::{Range, Scenario};
 use crate::torture::agreement;
 use crate::torture::free::{self, FreeOptions, FreeRun, Now};
+use crate::torture::strikes::{self, Strike};
 
 use super::real::Real;
 use super::screen::{self, Screen};
@@ -114,6 +115,8 @@ impl Session<'_> {
             ..Outcomes::default()
         };
         let mut scenario = self.scenario.clone();
+        let own_work = scenario.expect.get(&lock.name).and_then(|one| one.work_ms);
+        scenario.workload.work_ms = own_work.unwrap_or(scenario.workload.work_ms);
         if self.attach.is_some() {
             let kind = free::topology_kind(&scenario, lock);
             attach::leave_out(&mut scenario, kind)?;
@@ -196,7 +199,10 @@ impl Session<'_> {
         show(&title, &run, &options)?;
         // What we recorded ourselves and cannot read is our own mistake.
         let mut judgement = judge(&options.history).map_err(Failure::internal)?;
-        let page = self.page(&options, &judgement, pause)?;
+        let planned = !scenario.nemesis.faults.is_empty();
+        let strikes = strikes_of(&options.history).map_err(Failure::internal)?;
+        let strikes = planned.then_some(strikes);
+        let page = self.page(&options, &judgement, strikes.as_deref(), pause)?;
         write(&file(".html"), &page)?;
         // The page marks more violations than a reader of JSON wants to see.
         for finding in &mut judgement.findings {
@@ -208,6 +214,7 @@ impl Session<'_> {
             seed,
             run,
             judgement,
+            strikes,
             history: format!("{stem}.history.jsonl"),
             page: Some(format!("{stem}.html")),
         })
@@ -239,6 +246,7 @@ impl Session<'_> {
         &self,
         options: &FreeOptions,
         judgement: &Judgement,
+        strikes: Option<&[Strike]>,
         pause: Option<(f64, u32)>,
     ) -> Result<String, Failure> {
         let expected = options.scenario.expect.get(&options.lock.name);
@@ -261,6 +269,7 @@ impl Session<'_> {
         page(
             &options.history,
             judgement,
+            strikes,
             &model,
             Some(&command),
             Some("../report.html"),
@@ -292,6 +301,7 @@ fn serves(scenario: &Scenario, lock: &LockFile) -> Result<(), Failure> {
 pub fn page(
     history: &Path,
     judgement: &Judgement,
+    strikes: Option<&[Strike]>,
     model: &[(String, &'static str)],
     command: Option<&str>,
     report: Option<&str>,
@@ -299,7 +309,9 @@ pub fn page(
     let timeline = timeline::timeline(open(history)?, judgement)
         .with_context(|| history.display().to_string())?;
     let name = history.file_name().unwrap_or_default().to_string_lossy();
+    let struck: Option<Vec<Struck<'_>>> = strikes.map(|all| all.iter().map(shown).collect());
     Ok(run_page(&RunPage {
+        strikes: struck.as_deref(),
         judgement,
         timeline: &timeline,
         model,
@@ -308,6 +320,23 @@ pub fn page(
         command,
         report,
     })?)
+}
+
+fn shown(strike: &Strike) -> Struck<'_> {
+    Struck {
+        fault: &strike.fault,
+        at: strike.at,
+        struck: strike.struck,
+        words: &strike.words,
+    }
+}
+
+/// What became of a history's faults.
+///
+/// # Errors
+/// The history cannot be read.
+pub fn strikes_of(path: &Path) -> Result<Vec<Strike>, anyhow::Error> {
+    strikes::strikes(open(path)?).with_context(|| path.display().to_string())
 }
 
 /// Judges a history with as many examples as a page can mark.

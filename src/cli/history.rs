@@ -149,8 +149,11 @@ fn page(args: &PageArgs) -> Ended {
         )));
     }
     let judgement = super::free::judge(&args.history).map_err(Failure::usage)?;
-    let page =
-        super::free::page(&args.history, &judgement, &[], None, None).map_err(Failure::usage)?;
+    let strikes = super::free::strikes_of(&args.history).map_err(Failure::usage)?;
+    // A history without faults may be of a run that planned none.
+    let strikes = Some(strikes.as_slice()).filter(|strikes| !strikes.is_empty());
+    let page = super::free::page(&args.history, &judgement, strikes, &[], None, None)
+        .map_err(Failure::usage)?;
     std::fs::write(&out, page)
         .with_context(|| format!("failed to write {}", out.display()))
         .map_err(Failure::internal)?;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 
 use crate::campaign::free::{self as rows, Outcomes};
+use crate::replay::nemesis::FaultSpec;
 use crate::replay::own_network;
 use crate::report::model::Report;
-use crate::report::scenario::{FreeAgreement, ScenarioRow};
+use crate::report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
 use crate::report::{self, terminal};
 use crate::scenario::{Scenario, WorkloadKind};
 
@@ -20,7 +21,7 @@ use super::{Ended, Exit, Failure, ci, plan, scenario};
 
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Examples:\n  lockproof torture gc-pause --lock token --runs 5\n  lockproof torture my-scenario.toml --duration 30 --seed 7\n  lockproof torture published-set-up --pauses 0.5,1,1.5,2 --duration 30\n\nDIR/SCENARIO/report.html is the report; each run has a page beside its history. `lockproof scenario run SCENARIO --free` explores the model and replays as well."
+    after_help = "Examples:\n  lockproof torture gc-pause --lock token --runs 5\n  lockproof torture my-scenario.toml --duration 30 --seed 7\n  lockproof torture gc-pause --lock token --pauses 0.5,1,1.5,2 --duration 30\n\nDIR/SCENARIO/report.html is the report; each run has a page beside its history. `lockproof scenario run SCENARIO --free` explores the model and replays as well."
 )]
 pub struct Args {
     /// A scenario file, or the name of a built-in scenario
@@ -152,10 +153,10 @@ pub(super) fn pauses(asked: &[f64], scenario: &Scenario) -> Result<Vec<f64>, Fai
             scenario.workload.kind.name()
         )));
     }
-    let pause = |fault: &crate::replay::nemesis::FaultSpec| fault.name() == "client-pause";
+    let pause = |fault: &FaultSpec| ["client-pause", "server-pause"].contains(&fault.name());
     if scenario.nemesis.faults.is_empty() || !scenario.nemesis.faults.iter().all(pause) {
         return Err(Failure::usage(anyhow!(
-            "--pauses needs a scenario whose only fault is client-pause; {} has others",
+            "--pauses needs a scenario whose faults are client-pause or server-pause; {} has others",
             scenario.name
         )));
     }
@@ -198,14 +199,16 @@ pub(super) fn conclude(row: &ScenarioRow, outcomes: &Outcomes) -> Ended {
         let mut all = outcomes.plain.iter().chain(swept);
         let observed = |one: &rows::Outcome| one.judgement.verdict();
         let violated = crate::history::FindingVerdict::Violated;
-        return Ok(match all.any(|one| observed(one) == violated) {
-            true => Exit::Violation,
-            false => Exit::Fine,
-        });
+        if all.any(|one| observed(one) == violated) {
+            return Ok(Exit::Violation);
+        }
+        let runs = row.free.iter().flat_map(|free| &free.runs);
+        let void = runs.clone().count() > 0 && runs.clone().all(FreeRun::is_no_evidence);
+        return Ok(if void { Exit::Unknown } else { Exit::Fine });
     }
     Ok(match (row.is_bad(), row.agreement) {
         (true, _) => Exit::Violation,
-        (false, FreeAgreement::Unknown) => Exit::Unknown,
+        (false, FreeAgreement::Unknown | FreeAgreement::NoEvidence) => Exit::Unknown,
         (false, _) => Exit::Fine,
     })
 }

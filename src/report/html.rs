@@ -62,6 +62,8 @@ struct Page<'a> {
     script_hash: String,
     report: Head<'a>,
     totals: super::model::Totals,
+    /// Each a number and what it counts.
+    evidence: Vec<(String, String)>,
     states: String,
     surprises: Vec<usize>,
     first_violation: Option<usize>,
@@ -209,6 +211,11 @@ impl<'a> Page<'a> {
             script_hash: base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT)),
             report: head(report),
             states: words::thousands(totals.states),
+            evidence: totals
+                .evidence_words()
+                .iter()
+                .map(|words| counted(words))
+                .collect(),
             totals,
             surprises: all.iter().filter(bad).copied().collect(),
             first_violation: in_order
@@ -224,6 +231,12 @@ impl<'a> Page<'a> {
             scenarios: scenarios(report),
         }
     }
+}
+
+/// A sentence that begins with a number, without it.
+fn counted(words: &str) -> (String, String) {
+    let (number, rest) = words.split_once(' ').unwrap_or(("", words));
+    (number.to_owned(), rest.to_owned())
 }
 
 fn head(report: &Report) -> Head<'_> {
@@ -356,7 +369,7 @@ fn counterexample(report: &Report, found: &Counterexample) -> CounterexampleView
             },
         )),
         steps: steps(trace),
-        violation: crate::trace::violation(trace).map_or(trace.steps.len(), |(step, _)| step),
+        violation: trace.length(),
         replay: found.replay.as_ref().map(replay_text),
         replay_kind: match &found.replay {
             Some(Replay::Reproduced) => "good",

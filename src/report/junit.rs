@@ -13,7 +13,8 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use super::ReportError;
 use super::matrix::sizes_text;
 use super::model::{Agreement, Cell, Replay, Report, verdict_word};
-use super::scenario::{FreeAgreement, ScenarioRow};
+use super::scenario::{FreeAgreement, FreeRuns, ScenarioRow};
+use super::terminal::evidence;
 use crate::check::Verdict;
 use crate::trace::{Story, story, words};
 
@@ -79,7 +80,9 @@ fn scenarios(report: &Report) -> Vec<TestSuite> {
         }
         let status = match (row.is_bad(), row.agreement) {
             (true, _) => Some(NonSuccessKind::Failure),
-            (false, FreeAgreement::Unknown) => Some(NonSuccessKind::Error),
+            (false, FreeAgreement::Unknown | FreeAgreement::NoEvidence) => {
+                Some(NonSuccessKind::Error)
+            }
             _ => None,
         };
         let status = status.map_or_else(TestCaseStatus::success, |kind| {
@@ -104,8 +107,16 @@ fn detail_of(row: &ScenarioRow) -> String {
     for rate in row.free.iter().flat_map(|free| &free.oracles) {
         out += &format!("{}: {}\n", rate.oracle, rate.observed.words());
     }
-    row.losses_words()
-        .map_or(out.clone(), |losses| out + &losses + "\n")
+    let free = row.free.as_ref();
+    let more = [
+        row.losses_words(),
+        free.and_then(FreeRuns::strikes_words),
+        free.and_then(FreeRuns::no_evidence_words),
+    ];
+    for words in more.into_iter().flatten() {
+        out += &format!("{words}\n");
+    }
+    out
 }
 
 /// What turns a run red about this cell; `None` if nothing does.
@@ -135,6 +146,9 @@ pub(super) fn problem(cell: &Cell) -> Option<(NonSuccessKind, String)> {
 
 fn detail(report: &Report, cell: &Cell) -> String {
     let mut out = format!("repeat: {}\nseed: {}\n", cell.command, report.seed);
+    if let Some(evidence) = evidence(cell) {
+        out += &format!("real servers: {evidence}\n");
+    }
     let found = cell
         .counterexample
         .as_ref()

@@ -43,10 +43,11 @@ fn headline(report: &Report) -> String {
         "{} of a scenario and a lock, {bad} not as expected\n",
         words::plural(report.scenarios.len() as u32, "row")
     );
+    let totals = totals(report).join("  \n") + "\n";
     match (report.cells.is_empty(), report.scenarios.is_empty()) {
         (true, false) => rows,
-        (false, false) => totals(report) + "\n" + &rows,
-        (_, true) => totals(report),
+        (false, false) => totals + "\n" + &rows,
+        (_, true) => totals,
     }
 }
 
@@ -121,7 +122,10 @@ fn free(row: &ScenarioRow) -> String {
         )
     });
     let losses = row.losses_words().map(|words| text(&words));
-    rates.chain(losses).collect::<Vec<_>>().join("<br>")
+    let void = free.no_evidence_words().map(|words| format!("**{words}**"));
+    let strikes = free.strikes_words().into_iter().chain(void);
+    let parts = rates.chain(losses).chain(strikes);
+    parts.collect::<Vec<_>>().join("<br>")
 }
 
 fn together(row: &ScenarioRow) -> String {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scenario::ScenarioRow;
 use crate::check::Verdict;
+use crate::trace::words::{plural, thousands};
 use crate::trace::{Assumption, Trace};
 
 /// The schema name that this version reads and writes.
@@ -178,7 +179,7 @@ pub struct Cell {
     pub states: u64,
     /// Transitions explored.
     pub transitions: u64,
-    /// Length of the longest shortest path from the initial state.
+    /// Length of the longest shortest path from the initial state, in moves.
     pub depth: u32,
     /// Wall-clock time in s. The one figure that differs from run to run.
     pub seconds: f64,
@@ -259,8 +260,8 @@ pub enum Replay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Agreement {
-    /// Every replay and walk went as predicted.
-    Confirmed,
+    /// Every replay, or every walk, went as predicted.
+    AsPredicted,
     /// Nothing was run on real servers.
     Untested,
     /// At least one replay or walk went another way.
@@ -281,8 +282,21 @@ impl Cell {
         match (runs, wrong) {
             (_, 1..) => Agreement::Contradicted,
             (0, _) => Agreement::Untested,
-            _ => Agreement::Confirmed,
+            _ => Agreement::AsPredicted,
         }
+    }
+
+    /// Whether real servers reproduced the violation, in every replay.
+    pub fn is_reproduced(&self) -> bool {
+        let every =
+            |replays: Replays| replays.attempts > 0 && replays.reproduced == replays.attempts;
+        self.verdict == Verdict::Violated && self.replays.is_some_and(every)
+    }
+
+    /// Whether both are answers of one exploration.
+    fn is_of_the_world_of(&self, other: &Cell) -> bool {
+        (&self.lock, self.sizes, &self.assumptions)
+            == (&other.lock, other.sizes, &other.assumptions)
     }
 
     /// Whether this cell must turn a run red: it is not as expected (without an
@@ -307,9 +321,19 @@ impl Report {
     /// Numbers for a summary.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
+        for world in self.worlds() {
+            totals.worlds += 1;
+            // Every cell of a world is of one exploration, and of the same walks.
+            totals.states += world.iter().map(|cell| cell.states).max().unwrap_or(0);
+            let walks = world.iter().find_map(|cell| cell.walks);
+            if let Some(walks) = walks.filter(|walks| walks.count > 0) {
+                totals.worlds_walked += 1;
+                totals.walks += u64::from(walks.count);
+                totals.walks_agree += u64::from(walks.count - walks.diverged.min(walks.count));
+            }
+        }
         for cell in &self.cells {
             totals.cells += 1;
-            totals.states += cell.states;
             match cell.verdict {
                 Verdict::Holds => totals.holds += 1,
                 Verdict::Violated => totals.violated += 1,
@@ -318,17 +342,28 @@ impl Report {
             if cell.expected.is_some_and(|e| e != cell.verdict) {
                 totals.unexpected += 1;
             }
-            match cell.agreement() {
-                Agreement::Confirmed => totals.confirmed += 1,
-                Agreement::Contradicted => totals.contradicted += 1,
-                Agreement::Untested => {}
-            }
+            totals.reproduced += usize::from(cell.is_reproduced());
+            totals.contradicted += usize::from(cell.agreement() == Agreement::Contradicted);
         }
         totals
     }
+
+    /// The cells of each world: of one lock at one size under one set of assumptions.
+    fn worlds(&self) -> Vec<Vec<&Cell>> {
+        let mut worlds: Vec<Vec<&Cell>> = Vec::new();
+        for cell in &self.cells {
+            let mut known = worlds.iter_mut().rev();
+            match known.find(|world| world[0].is_of_the_world_of(cell)) {
+                Some(world) => world.push(cell),
+                None => worlds.push(vec![cell]),
+            }
+        }
+        worlds
+    }
 }
 
-/// Numbers for a summary; each counts cells except `states`.
+/// Numbers for a summary. A world is one exploration: one lock at one size under one
+/// set of assumptions, with a cell for each property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// All cells.
@@ -341,12 +376,45 @@ pub struct Totals {
     pub unknown: usize,
     /// Cells whose verdict is not the expected one.
     pub unexpected: usize,
-    /// Cells that the real side confirmed.
-    pub confirmed: usize,
+    /// Violated cells whose counterexample real servers reproduced, in every replay.
+    pub reproduced: usize,
     /// Cells that the real side contradicted.
     pub contradicted: usize,
-    /// States of all cells together.
+    /// Worlds.
+    pub worlds: usize,
+    /// Worlds of which random walks were replayed on real servers.
+    pub worlds_walked: usize,
+    /// These walks.
+    pub walks: u64,
+    /// Walks that went on real servers as the model says.
+    pub walks_agree: u64,
+    /// States of all worlds, each world once.
     pub states: u64,
+}
+
+impl Totals {
+    /// What real servers say: `5 of 5 violations reproduced on real servers`, `200 of
+    /// 200 random walks of 4 worlds agree with real servers`. A reproduced violation
+    /// and a walk that agrees are different things, and are never added up.
+    pub fn evidence_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.violated > 0 {
+            words.push(format!(
+                "{} of {} reproduced on real servers",
+                self.reproduced,
+                plural(self.violated as u32, "violation")
+            ));
+        }
+        if self.walks > 0 {
+            words.push(format!(
+                "{} of {} random walks through {} agree with real servers",
+                thousands(self.walks_agree),
+                thousands(self.walks),
+                plural(self.worlds_walked as u32, "world")
+            ));
+        }
+        words
+    }
 }
 
 /// The word for a verdict.

@@ -147,6 +147,41 @@ pub struct FreeRuns {
     pub runs: Vec<FreeRun>,
 }
 
+impl FreeRun {
+    /// No fault struck, and nothing was observed.
+    pub fn is_no_evidence(&self) -> bool {
+        self.struck == Some(0) && self.observed.is_empty()
+    }
+}
+
+impl FreeRuns {
+    /// `7 of 9 faults struck`; `None` if none was planned.
+    pub fn strikes_words(&self) -> Option<String> {
+        let struck: Vec<u64> = self.runs.iter().filter_map(|run| run.struck).collect();
+        let began: u64 = self.runs.iter().map(|run| run.faults).sum();
+        (!struck.is_empty()).then(|| {
+            let struck: u64 = struck.iter().sum();
+            let faults = if began == 1 { "fault" } else { "faults" };
+            let (struck, began) = (thousands(struck), thousands(began));
+            format!("{struck} of {began} {faults} struck")
+        })
+    }
+
+    /// `1 of 3 runs is no evidence: no fault struck`; `None` if all are.
+    pub fn no_evidence_words(&self) -> Option<String> {
+        let void = self.runs.iter().filter(|run| run.is_no_evidence()).count();
+        let runs = self.runs.len();
+        match void {
+            0 => None,
+            1 if runs == 1 => Some("the run is no evidence: no fault struck".into()),
+            1 => Some(format!("1 of {runs} runs is no evidence: no fault struck")),
+            void => Some(format!(
+                "{void} of {runs} runs are no evidence: no fault struck"
+            )),
+        }
+    }
+}
+
 /// In how many runs an oracle saw a violation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -176,6 +211,10 @@ pub struct FreeRun {
     pub seconds: f64,
     /// Faults that began.
     pub faults: u64,
+    /// Faults that met anybody who held the lock or was getting it; `None` if none
+    /// was planned, or nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub struck: Option<u64>,
     /// The longest time for which a client did not run although nobody had
     /// stopped it, in ms.
     pub stall_max_ms: u64,
@@ -227,6 +266,8 @@ pub enum FreeAgreement {
     /// There was nothing to compare.
     #[default]
     Untested,
+    /// No fault struck in any run, and nothing was observed: that says nothing.
+    NoEvidence,
     /// Whatever was observed, the model predicts.
     Agrees,
     /// Something was observed that the model excludes, while the machine kept a
@@ -241,6 +282,7 @@ impl FreeAgreement {
     pub fn words(self) -> &'static str {
         match self {
             FreeAgreement::Untested => "no free runs to compare",
+            FreeAgreement::NoEvidence => "no evidence: no fault struck",
             FreeAgreement::Agrees => "does not contradict the model",
             FreeAgreement::Unknown => "unknown: the machine stalled a client",
             FreeAgreement::Contradicts => "CONTRADICTS the model",

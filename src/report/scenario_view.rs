@@ -28,6 +28,8 @@ struct RowView<'a> {
     control: String,
     replays: Option<String>,
     runs: Option<String>,
+    strikes: Option<String>,
+    no_evidence: Option<String>,
     oracles: Vec<OracleView<'a>>,
     losses: Option<String>,
     agreement: String,
@@ -58,7 +60,8 @@ struct RunView<'a> {
     operations: String,
     per_second: String,
     acquired: String,
-    faults: u64,
+    faults: String,
+    no_evidence: bool,
     stall_max_ms: u64,
     observed: String,
     unknown: String,
@@ -131,12 +134,15 @@ fn row_view(row: &ScenarioRow) -> RowView<'_> {
                 free.duration_ms as f64 / 1000.0
             )
         }),
+        strikes: free.and_then(super::scenario::FreeRuns::strikes_words),
+        no_evidence: free.and_then(super::scenario::FreeRuns::no_evidence_words),
         oracles: free.map_or(Vec::new(), |free| free.oracles.iter().map(oracle).collect()),
         losses: row.losses_words(),
         agreement: row.agreement_words(),
         agreement_class: match row.agreement {
             super::scenario::FreeAgreement::Agrees => "good",
-            super::scenario::FreeAgreement::Contradicts => "alarm",
+            super::scenario::FreeAgreement::Contradicts
+            | super::scenario::FreeAgreement::NoEvidence => "alarm",
             _ => "",
         },
         bad: row.is_bad(),
@@ -191,7 +197,11 @@ fn run(run: &FreeRun) -> RunView<'_> {
         operations: thousands(run.operations),
         per_second: format!("{:.0}", run.operations as f64 / run.seconds.max(0.001)),
         acquired: thousands(run.acquired),
-        faults: run.faults,
+        faults: match run.struck {
+            Some(struck) => format!("{struck} of {} struck", run.faults),
+            None => run.faults.to_string(),
+        },
+        no_evidence: run.is_no_evidence(),
         stall_max_ms: run.stall_max_ms,
         observed: run.observed.join(", "),
         unknown: run.unknown.join(", "),

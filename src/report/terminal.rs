@@ -52,7 +52,7 @@ pub fn matrix_within(report: &Report, width: usize) -> String {
         }
         out += &format!("\n{}\n", grid.render(width));
     }
-    out + &totals(report)
+    out + &totals(report).join("\n") + "\n"
 }
 
 /// What the free runs of one lock saw, beside the model.
@@ -67,6 +67,12 @@ pub fn free_runs(row: &ScenarioRow) -> String {
             }
             let model = model_word(rate.predicted).to_owned();
             table.add_row([words::printable(&rate.oracle), observed, model]);
+        }
+        for (name, words) in [
+            ("faults", free.strikes_words()),
+            ("no evidence", free.no_evidence_words()),
+        ] {
+            table.add_rows(words.map(|words| [name.to_owned(), words, String::new()]));
         }
         out += &format!("{table}\n");
     }
@@ -102,23 +108,30 @@ fn plain(header: &[&str]) -> Table {
     table
 }
 
-/// The last line under the tables, and of the Markdown summary.
-pub(super) fn totals(report: &Report) -> String {
+/// The last lines under the tables, and the first of the Markdown summary.
+pub(super) fn totals(report: &Report) -> Vec<String> {
     let t = report.totals();
-    let mut parts = vec![
-        words::plural(t.cells as u32, "cell"),
+    let mut verdicts = vec![
         format!("{} hold", t.holds),
         format!("{} violated", t.violated),
         format!("{} unknown", t.unknown),
-        format!("{} confirmed on real servers", t.confirmed),
     ];
     if t.contradicted > 0 {
-        parts.push(format!("{} CONTRADICTED by real servers", t.contradicted));
+        let cells = words::plural(t.contradicted as u32, "cell");
+        verdicts.push(format!("{cells} CONTRADICTED by real servers"));
     }
     if t.unexpected > 0 {
-        parts.push(format!("{} NOT as expected", t.unexpected));
+        verdicts.push(format!("{} NOT as expected", t.unexpected));
     }
-    parts.join(", ") + "\n"
+    let mut lines = vec![format!(
+        "{} of {}: {}",
+        words::plural(t.cells as u32, "cell"),
+        words::plural(t.worlds as u32, "world"),
+        verdicts.join(", ")
+    )];
+    lines.extend(t.evidence_words());
+    lines.push(format!("{} states explored", words::thousands(t.states)));
+    lines
 }
 
 fn cell_text(cell: &Cell) -> String {
@@ -141,7 +154,7 @@ fn cell_text(cell: &Cell) -> String {
 pub(super) fn evidence(cell: &Cell) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(r) = cell.replays {
-        parts.push(format!("replayed {}/{}", r.reproduced, r.attempts));
+        parts.push(format!("reproduced {}/{}", r.reproduced, r.attempts));
     }
     if let Some(w) = cell.walks {
         parts.push(match w.diverged {
@@ -194,7 +207,7 @@ fn result_text(result: &CheckResult) -> String {
     let mark = verdict_mark(result.verdict);
     let mut text = format!("{mark} {}", verdict_word(result.verdict));
     if let (Verdict::Violated, Some(trace)) = (result.verdict, &result.trace) {
-        text += &format!(" in {}", words::plural(trace.steps.len() as u32, "step"));
+        text += &format!(" in {}", words::plural(trace.length() as u32, "step"));
     }
     text += &format!("\n{} states", words::thousands(result.states));
     if let Some(reason) = &result.reason {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::replay::nemesis::FaultSpec;
+use crate::replay::nemesis::{FaultSpec, When};
 use crate::world::catalogue::Fault;
 
 /// The schema name that this version reads.
@@ -69,6 +69,10 @@ pub struct Topology {
     pub min_replicas_max_lag_s: Option<u16>,
     /// What a restart keeps.
     pub persistence: Persistence,
+    /// How far clients are from the servers: for so many ms a message is on its way,
+    /// each way, in free runs. It is no fault, and far less than a tick of the model.
+    #[schemars(range(max = 1000))]
+    pub latency_ms: u32,
 }
 
 /// Kinds of topologies.
@@ -149,6 +153,9 @@ pub struct Workload {
     pub rest_ms: Range,
     /// Coupons in stock (`coupon` only).
     pub coupons: u32,
+    /// How long a round lasts, in ms (`lottery` only).
+    #[schemars(range(min = 10, max = 600000))]
+    pub round_ms: u32,
 }
 
 impl Default for Workload {
@@ -158,6 +165,7 @@ impl Default for Workload {
             work_ms: Range(1, 5),
             rest_ms: Range(0, 5),
             coupons: 1000,
+            round_ms: 500,
         }
     }
 }
@@ -250,6 +258,8 @@ pub struct Nemesis {
     /// How many faults may be in force at once.
     #[schemars(range(min = 1, max = 4))]
     pub together: u16,
+    /// What a fault waits for when its time has come.
+    pub when: When,
     /// What may strike, each as likely as the others.
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub faults: Vec<FaultSpec>,
@@ -261,6 +271,7 @@ impl Default for Nemesis {
             quiet_ms: Range(500, 1500),
             fault_ms: Range(500, 1000),
             together: 1,
+            when: When::AnyTime,
             faults: Vec::new(),
         }
     }
@@ -316,4 +327,7 @@ pub struct Expectation {
     pub observed: Vec<String>,
     /// Independent masters that this lock uses, if not as many as it asks for.
     pub nodes: Option<u8>,
+    /// Work under this lock, if not as the workload says: one that renews its lease
+    /// may be held for longer than the lease.
+    pub work_ms: Option<Range>,
 }

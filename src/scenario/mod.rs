@@ -14,6 +14,7 @@
 
 mod faults;
 mod file;
+mod observed;
 mod registry;
 mod validate;
 
@@ -22,6 +23,7 @@ pub use file::{
     Clients, Expectation, Kind, Model, Nemesis, Persistence, Published, Range, Run, SCHEMA,
     Scenario, Topology, Workload, WorkloadKind,
 };
+pub use observed::{OBSERVABLE, property_of};
 pub use registry::{builtin, builtin_names};
 
 /// Why a scenario cannot be used. Each text names the file and, where TOML knows
@@ -39,12 +41,14 @@ pub enum ScenarioError {
         hint: String,
     },
     /// Of the right shape, and contradictory.
-    #[error("failed to read {file}: line {line}: {text}")]
+    #[error("failed to read {file}: line {line}, column {column}: {text}")]
     Sense {
         /// The file's name.
         file: String,
         /// From 1.
         line: usize,
+        /// From 1, in characters.
+        column: usize,
         /// What is wrong and what to do.
         text: String,
     },
@@ -61,10 +65,14 @@ impl Scenario {
             hint: validate::hint(error.message()),
             error: Box::new(error),
         })?;
-        validate::scenario(&scenario).map_err(|fault| ScenarioError::Sense {
-            file: file.into(),
-            line: validate::line_of(text, &fault.at),
-            text: fault.text,
+        validate::scenario(&scenario).map_err(|fault| {
+            let (line, column) = validate::place_of(text, &fault.at);
+            ScenarioError::Sense {
+                file: file.into(),
+                line,
+                column,
+                text: fault.text,
+            }
         })?;
         Ok(scenario)
     }

@@ -1,9 +1,11 @@
 //! Whether a scenario makes sense, and where it does not.
 
 use crate::nearest;
+use crate::replay::nemesis::FaultSpec;
 use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property};
 
 use super::file::{Expectation, Kind, Model, Range, SCHEMA, Scenario, WorkloadKind};
+use super::observed::{OBSERVABLE, property_of};
 
 /// Something that makes no sense.
 pub(super) struct Complaint {
@@ -22,13 +24,15 @@ fn complain(at: impl Into<String>, text: impl Into<String>) -> Checked {
     })
 }
 
-/// The line, from 1, on which `words` first stand; 1 if nowhere.
-pub(super) fn line_of(text: &str, words: &str) -> usize {
-    let found = text.lines().position(|line| {
+/// Line and column, both from 1, at which `words` first stand; the first of the file
+/// if nowhere.
+pub(super) fn place_of(text: &str, words: &str) -> (usize, usize) {
+    let found = text.lines().enumerate().find_map(|(index, line)| {
         let code = line.split('#').next().unwrap_or("");
-        code.contains(words)
+        let before = &code[..code.find(words)?];
+        Some((index + 1, before.chars().count() + 1))
     });
-    found.map_or(1, |index| index + 1)
+    found.unwrap_or((1, 1))
 }
 
 /// What to add to serde's own words about an unknown key: the nearest known one.
@@ -142,12 +146,29 @@ fn workload(scenario: &Scenario) -> Checked {
     ordered("work_ms", workload.work_ms)?;
     ordered("rest_ms", workload.rest_ms)?;
     in_range("coupons", Some(workload.coupons), 1..=10_000_000)?;
+    in_range("round_ms", Some(workload.round_ms), 10..=600_000)?;
+    distance(scenario)?;
     in_range(
         "duration_ms",
         Some(scenario.run.duration_ms),
         100..=3_600_000,
     )?;
     in_range("runs", Some(scenario.run.runs), 1..=10_000)
+}
+
+/// A reply has to come before its command is given up.
+fn distance(scenario: &Scenario) -> Checked {
+    let latency_ms = scenario.topology.latency_ms;
+    in_range("latency_ms", Some(latency_ms), 0..=1000)?;
+    let round_trip = 2 * i64::from(latency_ms);
+    if latency_ms > 0 && round_trip >= scenario.clients.timeout_ms {
+        let text = format!(
+            "a reply takes {round_trip} ms, and a command gives up after {} ms; raise `timeout_ms` or lower it",
+            scenario.clients.timeout_ms
+        );
+        return complain("latency_ms", text);
+    }
+    Ok(())
 }
 
 fn model(scenario: &Scenario) -> Checked {
@@ -207,7 +228,47 @@ fn nemesis(scenario: &Scenario) -> Checked {
         );
         return complain("quiet_ms", text);
     }
+    let mut faults = nemesis.faults.iter();
+    faults.try_for_each(|fault| targets(scenario, fault))
+}
+
+/// A fault that strikes nobody would make every lock pass.
+fn targets(scenario: &Scenario, fault: &FaultSpec) -> Checked {
+    let name = fault.name();
+    for (setting, group) in fault.groups() {
+        if group.is_empty() && setting != "stay" {
+            let text = format!("`{setting}` of {name} is empty: it would strike nobody");
+            return complain(name, text);
+        }
+        for target in group {
+            let told = target.to_string();
+            let wrong = match setting {
+                "clients" | "stay" if !target.is_client() => "no client",
+                "servers" if target.is_client() => "no server",
+                _ => "",
+            };
+            if !wrong.is_empty() {
+                let text = format!("{told} is {wrong}, which `{setting}` of {name} takes");
+                return complain(told, text);
+            }
+            in_crew(scenario, &told)?;
+        }
+    }
     Ok(())
+}
+
+/// A client that is named is one of those that run.
+fn in_crew(scenario: &Scenario, target: &str) -> Checked {
+    let number = target.strip_prefix("client-");
+    let number = number.and_then(|number| number.parse::<u32>().ok());
+    let count = scenario.clients.count;
+    match number.filter(|number| *number >= count) {
+        Some(_) => complain(
+            target,
+            format!("there is no {target}: {count} clients count from client-0"),
+        ),
+        None => Ok(()),
+    }
 }
 
 fn published(scenario: &Scenario) -> Checked {
@@ -241,18 +302,38 @@ fn expectation(lock: &str, expected: &Expectation) -> Checked {
             );
         }
     }
-    match expected
+    if let Some(name) = expected
         .control
         .iter()
         .find(|name| !expected.violated.contains(name))
     {
-        Some(name) => complain(
-            name,
+        let text = format!(
+            "{lock}: `{name}` is violated without the fault, so it is with it; add it to `violated`"
+        );
+        return complain(name, text);
+    }
+    expected
+        .work_ms
+        .map_or(Ok(()), |work| ordered("work_ms", work))?;
+    let mut observed = expected.observed.iter();
+    observed.try_for_each(|name| demand(lock, expected, name))
+}
+
+/// What free runs are to observe, the model has to violate.
+fn demand(lock: &str, expected: &Expectation, oracle: &str) -> Checked {
+    if !OBSERVABLE.contains(&oracle) {
+        let hint = nearest::hint(oracle, &OBSERVABLE);
+        let text = format!("{lock}: there is no oracle `{oracle}`; {hint}");
+        return complain(oracle, text);
+    }
+    match property_of(oracle) {
+        Some(property) if !expected.violated.iter().any(|one| one == property) => complain(
+            oracle,
             format!(
-                "{lock}: `{name}` is violated without the fault, so it is with it; add it to `violated`"
+                "{lock}: free runs are to observe `{oracle}`, and the model does not violate `{property}`; add it to `violated`, or leave the demand out"
             ),
         ),
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 

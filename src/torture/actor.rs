@@ -54,6 +54,8 @@ pub struct Orders {
     pub work_ms: Range,
     /// Rest between two attempts, in ms.
     pub rest_ms: Range,
+    /// How long a round of the lottery lasts, in ms.
+    pub round_ms: u32,
     /// Decides every length and draw.
     pub seed: u64,
     /// When the run began, on the monotonic clock.
@@ -202,6 +204,7 @@ async fn act(orders: Orders, voice: Voice, skews: Receiver<Skew>) -> Result<(), 
         rng: ChaCha8Rng::seed_from_u64(orders.seed),
         attempts: 0,
         acquired: 0,
+        unsure: false,
         skews,
         skew_ms: 0,
         orders,
@@ -219,6 +222,8 @@ struct Actor {
     rng: ChaCha8Rng,
     attempts: u64,
     acquired: u64,
+    /// Some release had an unknown outcome.
+    unsure: bool,
     skews: Receiver<Skew>,
     /// How far the client's clock is off now.
     skew_ms: i64,
@@ -238,6 +243,13 @@ impl Actor {
             let rest = self.length(self.orders.rest_ms);
             wait(rest).await;
         }
+        if self.unsure {
+            // Whatever became of its releases, it claims nothing any more: what is
+            // left on the servers now is nobody's.
+            self.voice.say(Kind::Info, "lost", json!(null), None);
+        }
+        // Without it the harness takes its end for a death.
+        self.voice.say(Kind::Info, "done", json!(null), None);
         Ok(())
     }
 
@@ -297,8 +309,8 @@ impl Actor {
                 let value = json!({ "effect": effect });
                 self.voice.say(Kind::Ok, "release", value, None);
             }
-            Answer::Ended(other) => self.unknown("release", format!("{other:?}")),
-            Answer::Error(message) => self.unknown("release", message),
+            Answer::Ended(other) => self.unknown_release(format!("{other:?}")),
+            Answer::Error(message) => self.unknown_release(message),
         }
         Ok(())
     }
@@ -307,8 +319,10 @@ impl Actor {
         self.voice.say(Kind::Fail, f, json!(null), Some(error));
     }
 
-    fn unknown(&self, f: &str, error: String) {
-        self.voice.say(Kind::Info, f, json!(null), Some(error));
+    fn unknown_release(&mut self, error: String) {
+        self.unsure = true;
+        self.voice
+            .say(Kind::Info, "release", json!(null), Some(error));
     }
 
     async fn call(&mut self, op: &str, token: Option<String>) -> Result<Answer, ActorError> {
@@ -381,7 +395,8 @@ impl Bench for Actor {
         (u64::from(self.orders.process) << 32) | self.attempts
     }
 
-    fn elapsed_ms(&self) -> u64 {
-        now_ns().saturating_sub(self.orders.began_ns) / 1_000_000
+    fn round(&self) -> u64 {
+        let elapsed_ms = now_ns().saturating_sub(self.orders.began_ns) / 1_000_000;
+        elapsed_ms / u64::from(self.orders.round_ms.max(1))
     }
 }

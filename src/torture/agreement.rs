@@ -6,13 +6,9 @@
 //! allows: then the run was another scenario, and says nothing.
 
 use crate::history::{FindingVerdict, Judgement};
-use crate::scenario::Expectation;
-use crate::world::catalogue::Property;
+use crate::scenario::{Expectation, property_of};
 
 use super::free::FreeRun;
-
-/// Oracles that judge a model property under another name.
-const EFFECTS: [&str; 3] = ["coupons", "lottery", "lost-updates"];
 
 /// How a run compares with what the model says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +45,7 @@ pub fn agreement(
 /// Whether the model says that what this oracle looks for can happen; `None` if
 /// it has no such property.
 pub fn predicted(expected: &Expectation, oracle: &str) -> Option<bool> {
-    let id = property(oracle);
-    Property::parse(id)?;
+    let id = property_of(oracle)?;
     Some(expected.violated.iter().any(|violated| violated == id))
 }
 
@@ -60,12 +55,4 @@ pub fn observed(judgement: &Judgement) -> impl Iterator<Item = &str> {
     findings
         .filter(|finding| finding.verdict == FindingVerdict::Violated)
         .map(|finding| finding.oracle.as_str())
-}
-
-/// The model property that an oracle's violation is a violation of.
-fn property(oracle: &str) -> &str {
-    if EFFECTS.contains(&oracle) {
-        return "mutual-exclusion-effect";
-    }
-    oracle
 }

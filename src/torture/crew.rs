@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,7 +21,7 @@ use super::actor::{Orders, Skew};
 use super::commands;
 use super::recorder::Recorder;
 use crate::history::{Kind, Process};
-use crate::replay::nemesis::Clients;
+use crate::replay::nemesis::{Clients, Holding};
 use crate::replay::process::{Tail, signal, spawn, stop};
 
 /// How long an adapter may take to come up.
@@ -44,6 +46,8 @@ struct Member {
     events: Option<JoinHandle<()>>,
     stderr: Option<Tail>,
     stopped: bool,
+    /// The harness has killed it.
+    killed: Arc<AtomicBool>,
 }
 
 impl Crew {
@@ -81,9 +85,18 @@ impl Crew {
         line.push(b'\n');
         let adapter = Arc::new(OnceLock::new());
         let process = orders.process;
+        let killed = Arc::new(AtomicBool::new(false));
         let events = child.stdout.take().map(|stdout| {
             let (adapter, recorder) = (Arc::clone(&adapter), self.recorder.clone());
-            std::thread::spawn(move || read_events(stdout, process, &adapter, &recorder))
+            let killed = Arc::clone(&killed);
+            std::thread::spawn(move || {
+                let done = read_events(stdout, process, &adapter, &recorder);
+                // Whoever is killed by the harness is told by whoever did it.
+                if !done && !killed.load(Ordering::Acquire) {
+                    let value = json!({ "client": process });
+                    recorder.say(Process::Nemesis, Kind::Info, "crash", value);
+                }
+            })
         });
         let mut stdin = child.stdin.take();
         if let Some(stdin) = &mut stdin {
@@ -97,12 +110,19 @@ impl Crew {
             adapter,
             events,
             stopped: false,
+            killed,
         })
     }
 
     /// A process number that no actor of this crew has had.
     pub fn next_process(&self) -> u32 {
         self.next_process
+    }
+
+    /// True if no actor runs any more.
+    pub fn has_ended(&mut self) -> bool {
+        let mut members = self.members.iter_mut();
+        members.all(|member| !matches!(member.child.try_wait(), Ok(None)))
     }
 
     /// Waits until every actor has ended by itself; those that have not by
@@ -131,15 +151,20 @@ impl Crew {
         }
     }
 
-    /// What actors that failed said last, by number.
+    /// What actors that failed said last, by number; of those that somebody else
+    /// killed, how they ended.
     pub fn complaints(&mut self) -> BTreeMap<u32, String> {
         let failed = |member: &mut Member| {
             let status = member.child.try_wait().ok().flatten()?;
-            if status.success() || std::os::unix::process::ExitStatusExt::signal(&status).is_some()
-            {
+            let killed = ExitStatusExt::signal(&status).is_some();
+            if status.success() || (killed && member.killed.load(Ordering::Acquire)) {
                 return None;
             }
-            Some((member.orders.process, member.last_words()))
+            let said = match killed {
+                true => format!("it was killed, and not by the nemesis ({status})"),
+                false => member.last_words(),
+            };
+            Some((member.orders.process, said))
         };
         self.members.iter_mut().filter_map(failed).collect()
     }
@@ -185,6 +210,7 @@ impl Member {
     }
 
     fn kill(&mut self) {
+        self.killed.store(true, Ordering::Release);
         for pid in self.pids().collect::<Vec<_>>() {
             // One that has gone already is what was wanted. The actor has not
             // been waited for yet, so its number is still its own; the
@@ -265,22 +291,59 @@ impl Clients for Crew {
             None => Err(io::Error::other("the client cannot be told anything")),
         }
     }
+
+    fn holders(&self) -> Vec<Holding> {
+        let at_work = self.recorder.at_work().into_iter();
+        let place = |process| {
+            let mut members = self.members.iter();
+            members.position(|member| member.orders.process == process)
+        };
+        at_work
+            .filter_map(|(process, hold)| {
+                let client = u16::try_from(place(process)?).ok()?;
+                Some(Holding { hold, client })
+            })
+            .collect()
+    }
+
+    fn holds(&self) -> u64 {
+        self.recorder.holds()
+    }
+
+    fn is_there(&self, client: u16) -> bool {
+        usize::from(client) < self.members.len()
+    }
+
+    fn process(&self, client: u16) -> u32 {
+        let member = self.members.get(usize::from(client));
+        member.map_or(client.into(), |member| member.orders.process)
+    }
 }
 
-fn read_events(stdout: impl Read, process: u32, adapter: &OnceLock<u32>, recorder: &Recorder) {
+/// Writes down what a client says. True if it ended in good order.
+fn read_events(
+    stdout: impl Read,
+    process: u32,
+    adapter: &OnceLock<u32>,
+    recorder: &Recorder,
+) -> bool {
+    let mut done = false;
     for line in BufReader::new(stdout).split(b'\n') {
-        let Ok(line) = line else { return };
+        let Ok(line) = line else { break };
         let Some(event) = commands::read(&line, process, recorder.began_ns()) else {
             continue;
         };
-        if event.f == "ready" {
-            let pid = event.value.get("pid").and_then(serde_json::Value::as_u64);
-            if let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) {
-                // An actor tells it once; a second word of it changes nothing.
-                let _ = adapter.set(pid);
+        match event.f.as_str() {
+            "done" => done = true,
+            "ready" => {
+                let pid = event.value.get("pid").and_then(serde_json::Value::as_u64);
+                if let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) {
+                    // An actor tells it once; a second word of it changes nothing.
+                    let _ = adapter.set(pid);
+                }
             }
-        } else {
-            recorder.record(event);
+            _ => recorder.record(event),
         }
     }
+    done
 }

@@ -296,6 +296,7 @@ fn topology_options(options: &FreeOptions) -> TopologyOptions {
         proxy: options.proxy.clone(),
         clocks: Some(options.library.clone()),
         lock_key: KEY.into(),
+        latency_ms: scenario.topology.latency_ms,
         attach: options.attach.clone(),
         seed: options.seed,
         ..TopologyOptions::new(
@@ -335,6 +336,7 @@ pub fn schedule(options: &FreeOptions) -> Schedule {
         quiet_ms: range(nemesis.quiet_ms),
         fault_ms: range(nemesis.fault_ms),
         together: nemesis.together,
+        when: nemesis.when,
     };
     Schedule::generate(options.seed, &plan, options.duration.as_millis() as u64)
 }
@@ -375,6 +377,7 @@ fn orders(
         workload: workload.kind,
         work_ms: workload.work_ms,
         rest_ms: workload.rest_ms,
+        round_ms: workload.round_ms,
         seed,
         began_ns,
         until_ns,
@@ -453,10 +456,7 @@ async fn strike(
         }
         recorder.say(Process::Nemesis, Kind::Info, event.fault, told(&event));
     };
-    let mut field = Field {
-        topology,
-        clients: crew,
-    };
+    let mut field = Field::new(topology, crew);
     let mut run = std::pin::pin!(schedule.run_until(&mut field, record, stop.notified()));
     let mut looks = tokio::time::interval(Duration::from_millis(200));
     loop {
@@ -496,7 +496,7 @@ fn told(event: &NemesisEvent) -> Value {
 /// acquire, and what the store holds.
 async fn conclude(
     options: &FreeOptions,
-    topology: &Topology,
+    topology: &mut Topology,
     store: &mut Store,
     recorder: &Recorder,
     probe: Orders,
@@ -509,7 +509,14 @@ async fn conclude(
     let before = recorder.tally().acquired;
     let mut crew = Crew::start(options.program.clone(), vec![probe], recorder.clone())
         .map_err(FreeError::Clients)?;
-    crew.finish(Instant::now() + Duration::from_millis(patience_ms(options)) + 4 * ttl(options));
+    let deadline = Instant::now() + Duration::from_millis(patience_ms(options)) + 4 * ttl(options);
+    while !crew.has_ended() && Instant::now() < deadline {
+        // Sentinel may change its mind after the last fault. That nobody is primary
+        // for a moment is no error.
+        let _ = topology.follow_primary().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    crew.finish(deadline);
     let acquired = recorder.tally().acquired > before;
     let kind = if acquired { Kind::Ok } else { Kind::Fail };
     recorder.say(Process::Harness, kind, "final-acquire", json!(null));

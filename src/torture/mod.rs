@@ -15,6 +15,8 @@
 //! | `free` | one run from the first server to the judged history |
 //! | `commands` | what a lock sent to its servers, as events |
 //! | `recorder` | the history, and figures on the way |
+//! | `holders` | who holds just now, for the nemesis to aim at |
+//! | `strikes` | which faults of a history hit anybody |
 //! | `agreement` | what was observed beside what the model says |
 //! | `rate` | n of N with a confidence interval |
 //!
@@ -27,8 +29,10 @@ pub mod agreement;
 mod commands;
 mod crew;
 pub mod free;
+mod holders;
 pub mod rate;
 mod recorder;
 mod stall;
 mod store;
+pub mod strikes;
 mod workload;

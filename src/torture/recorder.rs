@@ -1,11 +1,13 @@
 //! What happened, into the history, from many threads at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
+use super::holders::Holders;
 use crate::history::{Event, Header, Kind, Process, WINDOW_NS, Writer};
 use crate::replay::monotonic::now_ns;
 
@@ -45,8 +47,8 @@ struct Inner {
     newest: u64,
     /// The newest time of each client.
     newest_of: BTreeMap<u32, u64>,
-    /// Clients that believe that they hold. All compete for one key.
-    holders: BTreeSet<u32>,
+    /// Clients that believe that they hold.
+    holders: Holders,
     /// When the nemesis stopped or killed a client, from and to, in ns.
     stops: Vec<(u64, Option<u64>)>,
     /// The first error of the file; what comes after it is not written.
@@ -64,7 +66,7 @@ impl Recorder {
             tally: Tally::default(),
             newest: 0,
             newest_of: BTreeMap::new(),
-            holders: BTreeSet::new(),
+            holders: Holders::default(),
             stops: Vec::new(),
             broken: None,
         };
@@ -122,6 +124,18 @@ impl Recorder {
         inner.tally
     }
 
+    /// Who works under the lock just now: clients with the numbers of their holds.
+    pub fn at_work(&self) -> Vec<(u32, u64)> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.holders.at_work(Instant::now())
+    }
+
+    /// How many holds have begun so far.
+    pub fn holds(&self) -> u64 {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.holders.acquired()
+    }
+
     /// The error that ended the writing, if one did.
     pub fn take_error(&self) -> Option<io::Error> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,34 +169,11 @@ impl Inner {
         let lock = matches!(event.f.as_str(), "acquire" | "release");
         self.tally.operations += u64::from(lock && event.kind != Kind::Invoke);
         self.tally.acquired += u64::from(event.f == "acquire" && event.kind == Kind::Ok);
-        self.note_hold(event);
+        let doubled = self.holders.see(event, Instant::now());
+        self.tally.double_holds += u64::from(doubled);
         match event.f.as_str() {
             "client-pause" | "client-crash" => self.note_stop(event),
             "stall" => self.note_stall(event),
-            _ => {}
-        }
-    }
-
-    fn note_hold(&mut self, event: &Event) {
-        let client = match event.process {
-            Process::Client(client) => client,
-            Process::Nemesis if event.f == "crash" => {
-                let client = event.value["client"].as_u64();
-                self.holders
-                    .retain(|holder| Some(u64::from(*holder)) != client);
-                return;
-            }
-            _ => return,
-        };
-        match (event.f.as_str(), event.kind) {
-            ("acquire", Kind::Ok) => {
-                let others = self.holders.iter().any(|holder| *holder != client);
-                self.tally.double_holds += u64::from(others);
-                self.holders.insert(client);
-            }
-            ("release", Kind::Invoke) | ("lost", Kind::Info) => {
-                self.holders.remove(&client);
-            }
             _ => {}
         }
     }

@@ -18,7 +18,7 @@ pub mod words;
 pub(crate) use file::permissions;
 pub use file::{MAX_BYTES, TraceError, check_lock, parse, read, to_json, write};
 pub use itf::{itf, write_itf};
-pub(crate) use story::violation;
+use story::violation;
 pub use story::{Story, story};
 pub use validate::{Inconsistency, validate};
 
@@ -55,6 +55,14 @@ pub struct Trace {
     pub seed: Option<u64>,
     /// What happened, in order.
     pub steps: Vec<Step>,
+}
+
+impl Trace {
+    /// How long it is: the number of the step that violates what it is about, or of its
+    /// last step.
+    pub fn length(&self) -> usize {
+        violation(self).map_or(self.steps.len(), |(step, _)| step)
+    }
 }
 
 /// Names a lock file and pins its text.

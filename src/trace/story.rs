@@ -1,9 +1,14 @@
 //! The story of a trace: plain text in time order, made to be read.
 //!
-//! One line a step. Who acts stands left, what happens in the middle, the line
-//! of the user's own file right, where the eye can run down it like a program.
-//! Ticks are rules across the page, faults carry a lightning mark, and what a
-//! client believes is told only when it changes: that is when it matters.
+//! One numbered line a step. Who acts stands left, what happens in the middle, the
+//! line of the user's own file right, where the eye can run down it like a program.
+//! Ticks are rules across the page with numbers of their own, faults carry a
+//! lightning mark, and what a client believes is told only when it changes: that is
+//! when it matters.
+//!
+//! The length of a trace is the number of the step that violates: the table of a
+//! check, the story and the steps of the file count the same. (The search counts
+//! moves, of which one may take several steps: a call and the command that it sends.)
 //!
 //! A table with a column per client was tried first. It wastes most of its
 //! cells, needs 150 columns for three clients, and hides the one thing that the
@@ -212,14 +217,15 @@ impl<'a> Teller<'a> {
             let _ = writeln!(out, "{}", self.paint(DIM, &line));
         }
         if trace.steps.first().is_some_and(|s| s.event != Event::Tick) {
-            out += &self.rule(0, "");
+            out += &self.rule(&" ".repeat(5), 0, "");
         }
         out
     }
 
-    fn rule(&self, tick: u32, note: &str) -> String {
+    fn rule(&self, number: &str, tick: u32, note: &str) -> String {
         let ms = i64::from(tick) * self.trace.setup.tick_ms;
-        let text = format!("── tick {tick} · {ms} ms {note}");
+        let text = format!("{number}── tick {tick} · {ms} ms {note}");
+        let text = cut(&text, self.width);
         let fill = self.width.saturating_sub(text.width());
         self.paint(DIM, &format!("{text}{}", "─".repeat(fill))) + "\n"
     }
@@ -233,13 +239,13 @@ impl<'a> Teller<'a> {
             .count();
         let note = match count {
             1 => String::new(),
-            n => format!("({n} ticks pass) "),
+            n => format!("({n} ticks pass: steps {} to {until}) ", first + 1),
         };
-        self.rule(ticks as u32, &note)
+        self.rule(&number(until), ticks as u32, &note)
     }
 
     fn step(&self, index: usize, step: &Step) -> String {
-        let number = format!("{:>4} ", index + 1);
+        let number = number(index + 1);
         let (who, actor) = who(&step.event);
         let fault = matches!(&step.event, Event::Fault { fault } if !matches!(fault, Fault::NodeFsync { .. }));
         let mark = if fault { "ϟ " } else { "  " };
@@ -360,6 +366,11 @@ impl<'a> Teller<'a> {
         }
         out
     }
+}
+
+/// A step's number as its line begins.
+fn number(step: usize) -> String {
+    format!("{step:>4} ")
 }
 
 /// The first step, from 1, that violates what the trace is about.

@@ -43,7 +43,7 @@ pub async fn with(
     during: impl AsyncFnOnce(&mut Topology),
 ) {
     let mut fault = spec.build();
-    let mut field = Field { topology, clients };
+    let mut field = Field::new(topology, clients);
     let told = match fault.start(&mut field).await {
         Ok(told) => told,
         Err(error) => panic!("{error}; the servers' logs:\n{}", field.topology.logs()),

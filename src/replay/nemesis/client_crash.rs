@@ -1,9 +1,12 @@
 //! A client process dies (SIGKILL), with its lock; another takes its place.
+//!
+//! One that is to die while it holds is stopped first, so that it does not give the
+//! lock back in the meantime.
 
 use serde_json::json;
 
-use super::client_pause::{failed, undo};
-use super::target::{Target, resolve_clients};
+use super::client_pause::{failed, processes, those_there, undo};
+use super::target::{Target, named_clients};
 use super::{Fault, Field, Struck};
 
 /// Clients are dead until healed.
@@ -30,11 +33,20 @@ impl Fault for ClientCrash {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            for client in resolve_clients(&self.clients, field.topology).await? {
+            let named = named_clients(&self.clients, field.topology).await?;
+            let mut named = those_there(named, field);
+            let mut stopped = Vec::new();
+            let aimed = match self.clients.contains(&Target::TheHolder) {
+                true => field.stop_holder(&mut stopped).await,
+                false => Ok(()),
+            };
+            named.retain(|client| !stopped.contains(client));
+            for client in named.into_iter().chain(stopped) {
                 self.struck.push(client);
                 field.clients.kill(client).map_err(failed("kill", client))?;
             }
-            Ok(json!({ "clients": self.struck }))
+            aimed?;
+            Ok(json!({ "clients": self.struck, "processes": processes(&self.struck, field) }))
         })
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::target::{Target, resolve_clients};
+use super::target::{Target, named_clients};
 use super::{Fault, Field, NemesisError, Struck};
 
 /// Clients stand still.
@@ -29,13 +29,17 @@ impl Fault for ClientPause {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            for client in resolve_clients(&self.clients, field.topology).await? {
+            let named = named_clients(&self.clients, field.topology).await?;
+            for client in those_there(named, field) {
                 // Listed first: a pause that fails half way is healed too.
                 self.struck.push(client);
                 let paused = field.clients.pause(client);
                 paused.map_err(failed("pause", client))?;
             }
-            Ok(json!({ "clients": self.struck }))
+            if self.clients.contains(&Target::TheHolder) {
+                field.stop_holder(&mut self.struck).await?;
+            }
+            Ok(json!({ "clients": self.struck, "processes": processes(&self.struck, field) }))
         })
     }
 
@@ -46,6 +50,18 @@ impl Fault for ClientPause {
             })
         })
     }
+}
+
+/// Without those for whom there is only a link.
+pub(super) fn those_there(mut clients: Vec<u16>, field: &Field<'_>) -> Vec<u16> {
+    clients.retain(|client| field.clients.is_there(*client));
+    clients
+}
+
+/// The numbers that these clients bear in the history.
+pub(super) fn processes(clients: &[u16], field: &Field<'_>) -> Vec<u32> {
+    let number = |client: &u16| field.clients.process(*client);
+    clients.iter().map(number).collect()
 }
 
 pub(super) fn failed(

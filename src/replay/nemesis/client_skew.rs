@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client_pause::{failed, undo};
+use super::client_pause::{failed, processes, those_there, undo};
 use super::target::{Target, resolve_clients};
 use super::{Fault, Field, Struck};
 
@@ -32,12 +32,14 @@ impl Fault for ClientSkew {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            for client in resolve_clients(&self.clients, field.topology).await? {
+            let clients = resolve_clients(&self.clients, field).await?;
+            for client in those_there(clients, field) {
                 self.struck.push(client);
                 let skewed = field.clients.skew(client, self.ms);
                 skewed.map_err(failed("skew the clock of", client))?;
             }
-            Ok(json!({ "clients": self.struck, "ms": self.ms }))
+            let processes = processes(&self.struck, field);
+            Ok(json!({ "clients": self.struck, "processes": processes, "ms": self.ms }))
         })
     }
 

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::aim::Holding;
+
 /// Client processes, by number from 0.
 pub trait Clients: Send {
     /// Stops one (SIGSTOP); returns once it stands.
@@ -18,6 +20,27 @@ pub trait Clients: Send {
 
     /// Sets its wall clock off by so many ms from true time; 0 sets it right.
     fn skew(&mut self, client: u16, ms: i64) -> io::Result<()>;
+
+    /// Whether there is such a client: links are there for more of them.
+    fn is_there(&self, _client: u16) -> bool {
+        true
+    }
+
+    /// Who works under the lock just now, as far as they have told.
+    fn holders(&self) -> Vec<Holding> {
+        Vec::new()
+    }
+
+    /// How many holds have begun so far, as far as clients have told.
+    fn holds(&self) -> u64 {
+        0
+    }
+
+    /// The number that a client's events bear in the history: one that was restarted
+    /// has another.
+    fn process(&self, client: u16) -> u32 {
+        u32::from(client)
+    }
 }
 
 /// No client process that could be struck.

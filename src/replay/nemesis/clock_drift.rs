@@ -34,7 +34,7 @@ impl Fault for ClockDrift {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            self.struck = resolve(&self.servers, field.topology).await?;
+            self.struck = resolve(&self.servers, field).await?;
             let rate = f64::from(self.rate_millionths) / 1e6;
             set_clocks("clock-drift", &self.struck, field.topology, |clock| {
                 clock.rate(rate)

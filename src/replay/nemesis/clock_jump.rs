@@ -36,7 +36,7 @@ impl Fault for ClockJump {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            self.struck = resolve(&self.servers, field.topology).await?;
+            self.struck = resolve(&self.servers, field).await?;
             let ms = self.ms;
             set_clocks("clock-jump", &self.struck, field.topology, |clock| {
                 clock.jump(ms)

@@ -42,6 +42,9 @@ pub enum NemesisError {
     /// A target that only a draw could make definite.
     #[error("{0} stands for a draw; generate a schedule from the plan, or name the parties")]
     Undrawn(Target),
+    /// A fault that is to strike a holder found none. It does nothing then.
+    #[error("nobody worked under the lock")]
+    NobodyHeld,
     /// A failover did not happen.
     #[error("nobody but node-{old} became primary within {seconds} s; the last word was: {last}")]
     NoFailover {

@@ -6,7 +6,8 @@
 //! (`REPLICAOF NO ONE`), Sentinel or the cluster, each by itself or by command.
 //!
 //! With a lag, replication is stopped for a while before the old primary falls:
-//! what it acknowledged in that time is what the failover loses.
+//! what it acknowledged in that time is what the failover loses. Where a fault is to
+//! strike a holder, it falls when one has acquired in that time.
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::super::topology::{Party, Topology, TopologyError, TopologyKind};
+use super::aim::{self, When};
 use super::node_restart::Felled;
 use super::partition::{Bytes, Partition};
 use super::target::{Target, resolve_clients};
@@ -43,6 +45,11 @@ pub enum How {
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a failover by command may take before it is asked for again.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(7);
+
+/// For so long a new holder is waited for when replication has stopped already: a
+/// cluster takes a node that is cut off for down soon, and a primary that asks for
+/// replicas counts them for a second.
+const PATIENCE_AFTER_LAG: Duration = Duration::from_millis(300);
 
 /// For so long a cluster node remembers an election that it won, and may take it for
 /// a new one: twice the time-out of an election, which is at least two seconds (seen
@@ -85,15 +92,24 @@ impl Failover {
         let old = field.topology.primary().await?;
         let heir = field.topology.best_replica_of(old).await?;
         self.old = Some(old);
-        for client in resolve_clients(&self.stay, field.topology).await? {
+        for client in resolve_clients(&self.stay, field).await? {
             field.topology.pin_client(client, true);
             self.stayed.push(client);
         }
         let begun = Instant::now();
         if self.lag_ms > 0 {
+            let held = field.aim.when == When::Held;
+            if held {
+                field.leaving(aim::PATIENCE).await;
+            }
+            let before = field.clients.holds();
             let others = others(field.topology, old);
             self.cut(old, &others, field).await?;
             sleep(Duration::from_millis(self.lag_ms.into())).await;
+            if held {
+                // What made this holder is not on the replica.
+                field.holder(before, PATIENCE_AFTER_LAG).await;
+            }
         }
         self.fell(old, field).await?;
         self.promote(old, heir, field.topology).await?;

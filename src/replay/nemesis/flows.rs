@@ -43,9 +43,18 @@ pub(super) async fn apply_all(
     flows: &[Flow],
     action: impl Fn(Direction) -> LinkAction,
 ) -> Result<(), NemesisError> {
+    apply_each(topology, flows, |_, direction| action(direction)).await
+}
+
+/// The same where the link decides too.
+pub(super) async fn apply_each(
+    topology: &Topology,
+    flows: &[Flow],
+    action: impl Fn(LinkName, Direction) -> LinkAction,
+) -> Result<(), NemesisError> {
     let mut first = Ok(());
     for (name, direction) in flows {
-        let done = topology.link(*name)?.apply(action(*direction)).await;
+        let done = topology.link(*name)?.apply(action(*name, *direction)).await;
         if first.is_ok() {
             first = done.map_err(NemesisError::from);
         }

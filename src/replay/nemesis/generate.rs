@@ -9,9 +9,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::topology::TopologyKind;
-use super::FaultSpec;
 use super::schedule::{Act, Schedule, Step};
 use super::target::Target;
+use super::{FaultSpec, When};
 
 /// What may happen in a run.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub struct Plan {
     pub fault_ms: (u64, u64),
     /// How many faults may be in force at once; never two of one name.
     pub together: u16,
+    /// What each fault waits for when its time has come.
+    pub when: When,
 }
 
 impl Schedule {
@@ -55,15 +57,17 @@ impl Schedule {
                 }
                 *busy = end;
                 let id = u32::try_from(steps.len() / 2).unwrap_or(u32::MAX);
-                for (at_ms, act) in [(start, Act::Start), (end, Act::Heal)] {
-                    let what = what.clone();
-                    steps.push(Step {
-                        at_ms,
-                        id,
-                        act,
-                        what,
-                    });
-                }
+                let both = [
+                    (start, Act::Start, plan.when),
+                    (end, Act::Heal, When::AnyTime),
+                ];
+                steps.extend(both.map(|(at_ms, act, when)| Step {
+                    at_ms,
+                    id,
+                    act,
+                    when,
+                    what: what.clone(),
+                }));
             }
         }
         Schedule::sorted(seed, duration_ms, steps)
@@ -143,6 +147,7 @@ mod tests {
             quiet_ms: (200, 800),
             fault_ms: (100, 500),
             together,
+            when: When::AnyTime,
         }
     }
 

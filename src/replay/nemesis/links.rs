@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::super::proxy::{Cut, Direction, LinkAction};
 use super::super::topology::{LinkName, Topology};
-use super::flows::{Flow, apply_all, apply_links, flows, links_of, none_found};
-use super::target::{Target, names, resolve};
+use super::flows::{Flow, apply_each, apply_links, flows, links_of, none_found};
+use super::target::{Target, names, processes_among, resolve};
 use super::{Fault, Field, Struck};
 
 /// What is done to the links.
@@ -70,8 +70,9 @@ impl LinkFault {
         }
     }
 
-    /// What it does to one direction, or `None` if it concerns whole links.
-    fn action(&self, direction: Direction, on: bool) -> Option<LinkAction> {
+    /// What it does to one direction of a link that takes `distance_ms` by itself, or
+    /// `None` if it concerns whole links.
+    fn action(&self, distance_ms: u32, direction: Direction, on: bool) -> Option<LinkAction> {
         let of = |value: u32| if on { value } else { 0 };
         Some(match self.harm {
             LinkHarm::Slow {
@@ -79,7 +80,7 @@ impl LinkFault {
                 jitter_ms,
             } => LinkAction::Jitter {
                 direction,
-                ms: of(latency_ms),
+                ms: distance_ms + of(latency_ms),
                 jitter_ms: of(jitter_ms),
             },
             LinkHarm::Bandwidth { kb_per_s } => LinkAction::Bandwidth {
@@ -109,8 +110,11 @@ impl LinkFault {
             (LinkHarm::Refuse, false) => apply_links(topology, &whole, LinkAction::Up).await,
             _ => {
                 // Whole links were dealt with above.
-                let action = |direction| self.action(direction, on).unwrap_or(LinkAction::Up);
-                apply_all(topology, &self.struck, action).await
+                let action = |name, direction| {
+                    let action = self.action(topology.distance_ms(name), direction, on);
+                    action.unwrap_or(LinkAction::Up)
+                };
+                apply_each(topology, &self.struck, action).await
             }
         }
     }
@@ -123,8 +127,8 @@ impl Fault for LinkFault {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            let between = resolve(&self.between, field.topology).await?;
-            let and = resolve(&self.and, field.topology).await?;
+            let between = resolve(&self.between, field).await?;
+            let and = resolve(&self.and, field).await?;
             self.struck = flows(field.topology, &between, &and, true);
             if self.struck.is_empty() {
                 return Err(none_found(self.name));
@@ -133,6 +137,7 @@ impl Fault for LinkFault {
             Ok(json!({
                 "between": names(&between), "and": names(&and),
                 "links": links_of(&self.struck).len(),
+                "processes": processes_among(&[between, and].concat(), field),
             }))
         })
     }

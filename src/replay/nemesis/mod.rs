@@ -7,10 +7,13 @@
 //! alone ([`Schedule::generate`]), so that a run can be had again; what really
 //! happened, and when, is told as it happens ([`NemesisEvent`]).
 //!
+//! Whom "the holder" is, and when somebody holds, only the run knows: [`Aim`].
+//!
 //! Rejected: faults drawn while the run goes on (the draw would hang on its
 //! timing), and one task a fault (two could strike one server at once, and nobody
 //! could say in which order).
 
+mod aim;
 mod client_crash;
 mod client_pause;
 mod client_skew;
@@ -37,6 +40,7 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
+pub use aim::{Aim, Holding, When};
 pub use clients::{Clients, NoClients};
 pub use error::NemesisError;
 pub use failover::{Failover, How};
@@ -58,6 +62,19 @@ pub struct Field<'a> {
     pub topology: &'a mut Topology,
     /// The client processes.
     pub clients: &'a mut dyn Clients,
+    /// What the fault that is being started may wait for.
+    pub aim: Aim,
+}
+
+impl<'a> Field<'a> {
+    /// Faults strike there at once.
+    pub fn new(topology: &'a mut Topology, clients: &'a mut dyn Clients) -> Field<'a> {
+        Field {
+            topology,
+            clients,
+            aim: Aim::default(),
+        }
+    }
 }
 
 /// What starting or healing a fault gives: details for the history, or an error.

@@ -34,7 +34,7 @@ impl Fault for NodeRestart {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            for party in resolve(&self.servers, field.topology).await? {
+            for party in resolve(&self.servers, field).await? {
                 self.struck.push(party);
                 field.topology.kill_server(party)?;
             }

@@ -15,7 +15,7 @@ use super::super::own_network::drop_packets;
 use super::super::proxy::{Cut, Direction, LinkAction};
 use super::super::topology::{LinkName, Topology};
 use super::flows::{Flow, apply_all, apply_links, flows, links_of, none_found};
-use super::target::{Target, names, resolve};
+use super::target::{Target, names, processes_among, resolve};
 use super::{Fault, Field, NemesisError, Struck};
 
 /// What becomes of bytes that a partition stops.
@@ -61,8 +61,8 @@ impl Fault for Partition {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            let between = resolve(&self.between, field.topology).await?;
-            let and = resolve(&self.and, field.topology).await?;
+            let between = resolve(&self.between, field).await?;
+            let and = resolve(&self.and, field).await?;
             self.struck = flows(field.topology, &between, &and, !self.one_way);
             if self.struck.is_empty() {
                 return Err(none_found("partition"));
@@ -77,6 +77,7 @@ impl Fault for Partition {
             Ok(json!({
                 "between": names(&between), "and": names(&and), "one_way": self.one_way,
                 "bytes": self.bytes, "flows": self.struck.len(),
+                "processes": processes_among(&[between, and].concat(), field),
             }))
         })
     }

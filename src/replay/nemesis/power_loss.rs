@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use super::super::server::Persistence;
 use super::super::topology::Party;
+use super::aim::{PATIENCE, When};
 use super::node_restart::Felled;
 use super::target::{Target, names, resolve};
 use super::{Fault, Field, Struck};
@@ -42,12 +43,23 @@ impl Fault for PowerLoss {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            let parties = resolve(&self.servers, field.topology).await?;
+            let parties = resolve(&self.servers, field).await?;
+            let held = field.aim.when == When::Held;
+            if held {
+                field.leaving(PATIENCE).await;
+            }
+            let before = field.clients.holds();
             let mut synced = Vec::new();
             for party in &parties {
                 synced.push(field.topology.server(*party)?.aof_len()?);
             }
-            sleep(Duration::from_millis(self.lost_ms.into())).await;
+            let lost = Duration::from_millis(self.lost_ms.into());
+            match held {
+                false => sleep(lost).await,
+                // Whoever acquires now loses it with the power; if nobody does, what
+                // others wrote is lost.
+                true => drop(field.holder(before, lost).await),
+            }
             let everysec = field.topology.options().persistence == Persistence::Everysec;
             let mut lost = Vec::new();
             for (party, kept) in parties.into_iter().zip(synced) {

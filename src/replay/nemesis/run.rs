@@ -5,6 +5,10 @@
 //! one before is done; what is told bears the true times. Between steps clients are
 //! led after the primary, as a load balancer's health check would.
 //!
+//! Where a fault waits for a holder, everything after it is put off by as much, so
+//! that it lasts as long as the schedule says; one for which there is no time left in
+//! the run is left out.
+//!
 //! Whatever happens (an error, the end of the run, a stop from outside) everything
 //! that was started is healed, the last first. Should the run itself be dropped in
 //! the middle, its servers go with their topology and stopped clients go on when
@@ -17,6 +21,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::time::{sleep, sleep_until};
 
+use super::aim::{PATIENCE, When};
 use super::schedule::{Act, Schedule, Step};
 use super::{Fault, Field, NemesisError};
 
@@ -104,10 +109,21 @@ impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
         let end = begun + Duration::from_millis(schedule.duration_ms);
         tokio::pin!(stop);
         for step in &schedule.steps {
-            let due = begun + Duration::from_millis(step.at_ms);
+            let due = begun + Duration::from_millis(step.at_ms) + self.field.aim.waited;
+            let length = Duration::from_millis(schedule.length_ms(step.id));
+            let whole = step.act == Act::Heal || due + length <= end;
+            if !whole || (step.act == Act::Heal && !self.open.contains_key(&step.id)) {
+                continue;
+            }
             tokio::select! {
                 () = &mut stop => return Ok(()),
                 () = self.follow_until(due) => {}
+            }
+            self.field.aim.when = step.when;
+            self.field.aim.latest = Some(end.checked_sub(length).unwrap_or(end));
+            tokio::select! {
+                () = &mut stop => return Ok(()),
+                () = self.await_holder(step) => {}
             }
             self.step(step).await?;
         }
@@ -152,10 +168,33 @@ impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
         }
     }
 
+    /// Waits for whom the fault is to strike, where it does not begin before. If nobody
+    /// comes it begins all the same.
+    async fn await_holder(&mut self, step: &Step) {
+        if step.act == Act::Heal {
+            return;
+        }
+        let strikes_one = step.what.names_the_holder();
+        let held = step.when == When::Held && !step.what.begins_before_its_holder();
+        if !strikes_one && !held {
+            return;
+        }
+        let after = match strikes_one {
+            true => 0,
+            false => self.field.clients.holds(),
+        };
+        if self.field.holder(after, PATIENCE).await.is_none() {
+            self.field.aim.latest = Some(tokio::time::Instant::now());
+        }
+    }
+
     /// After a failover the servers may not be ready for another yet (no replica is
     /// in step, a Sentinel is busy): once more, a little later.
     async fn start(&mut self, fault: &mut dyn Fault) -> Result<Value, NemesisError> {
-        let mut started = fault.start(self.field).await;
+        let mut started = match fault.start(self.field).await {
+            Err(error @ NemesisError::NobodyHeld) => Ok(json!({ "missed": error.to_string() })),
+            started => started,
+        };
         for _ in 0..TRIES {
             let Err(NemesisError::Topology(_) | NemesisError::Server(_)) = started else {
                 break;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FaultSpec, NemesisError};
+use super::{FaultSpec, NemesisError, When};
 
 /// The version of the file; it changes when a reader of the old one would
 /// misunderstand the new one.
@@ -28,6 +28,9 @@ pub struct Step {
     pub id: u32,
     /// What to do.
     pub act: Act,
+    /// What else to wait for; of starts only.
+    #[serde(default, skip_serializing_if = "When::is_any_time")]
+    pub when: When,
     /// The fault.
     pub what: FaultSpec,
 }
@@ -57,11 +60,24 @@ impl Schedule {
                     at_ms,
                     id,
                     act,
+                    when: When::AnyTime,
                     what,
                 });
             }
         }
         Schedule::sorted(0, duration_ms, steps)
+    }
+
+    /// How long the schedule has this fault in force, in ms.
+    pub(super) fn length_ms(&self, id: u32) -> u64 {
+        let at = |act| {
+            let mut steps = self.steps.iter();
+            steps.find(|step| step.id == id && step.act == act)
+        };
+        match (at(Act::Start), at(Act::Heal)) {
+            (Some(start), Some(heal)) => heal.at_ms.saturating_sub(start.at_ms),
+            _ => 0,
+        }
     }
 
     pub(super) fn sorted(seed: u64, duration_ms: u64, mut steps: Vec<Step>) -> Schedule {

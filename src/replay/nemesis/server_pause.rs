@@ -34,7 +34,7 @@ impl Fault for ServerPause {
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
-            for party in resolve(&self.servers, field.topology).await? {
+            for party in resolve(&self.servers, field).await? {
                 // Listed first: a pause that fails half way is healed too.
                 self.struck.push(party);
                 field.topology.pause_server(party)?;

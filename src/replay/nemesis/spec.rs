@@ -224,6 +224,46 @@ impl FaultSpec {
         }
     }
 
+    /// True if what it takes away begins before the holder acquires that it strikes.
+    pub(super) fn begins_before_its_holder(&self) -> bool {
+        match self {
+            FaultSpec::Failover { lag_ms, .. } => *lag_ms > 0,
+            FaultSpec::PowerLoss { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// True if it strikes whoever holds.
+    pub(super) fn names_the_holder(&self) -> bool {
+        let mut groups = self.groups().into_iter();
+        groups.any(|(_, group)| group.contains(&Target::TheHolder))
+    }
+
+    /// The groups that it strikes, by the names of their settings.
+    pub fn groups(&self) -> Vec<(&'static str, &[Target])> {
+        match self {
+            FaultSpec::Partition { between, and, .. }
+            | FaultSpec::SlowNetwork { between, and, .. }
+            | FaultSpec::Bandwidth { between, and, .. }
+            | FaultSpec::Reset { between, and }
+            | FaultSpec::Refuse { between, and }
+            | FaultSpec::SlowClose { between, and, .. }
+            | FaultSpec::DataLimit { between, and, .. } => {
+                vec![("between", between.as_slice()), ("and", and.as_slice())]
+            }
+            FaultSpec::ClientPause { clients }
+            | FaultSpec::ClientCrash { clients }
+            | FaultSpec::ClientSkew { clients, .. } => vec![("clients", clients.as_slice())],
+            FaultSpec::ServerPause { servers }
+            | FaultSpec::NodeRestart { servers }
+            | FaultSpec::PowerLoss { servers, .. }
+            | FaultSpec::ClockJump { servers, .. }
+            | FaultSpec::ClockDrift { servers, .. } => vec![("servers", servers.as_slice())],
+            FaultSpec::Failover { stay, .. } => vec![("stay", stay.as_slice())],
+            FaultSpec::WaitTimeout {} => vec![],
+        }
+    }
+
     /// The groups that it strikes, to be changed.
     pub(super) fn targets_mut(&mut self) -> Vec<&mut Vec<Target>> {
         match self {

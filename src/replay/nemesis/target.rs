@@ -10,7 +10,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::super::topology::{NameError, Party, Topology};
-use super::NemesisError;
+use super::aim::PATIENCE;
+use super::{Field, NemesisError};
 
 /// Whom a fault strikes; spelt as in `client-0`, `primary`, `minority`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -36,9 +37,11 @@ pub enum Target {
     Minority,
     /// The nodes that `minority` left over, in the same fault.
     Majority,
+    /// The client that works under the lock when the fault strikes; it is waited for.
+    TheHolder,
 }
 
-const WORDS: [(&str, Target); 9] = [
+const WORDS: [(&str, Target); 10] = [
     ("primary", Target::Primary),
     ("replicas", Target::Replicas),
     ("nodes", Target::Nodes),
@@ -48,6 +51,7 @@ const WORDS: [(&str, Target); 9] = [
     ("some-node", Target::SomeNode),
     ("minority", Target::Minority),
     ("majority", Target::Majority),
+    ("the-holder", Target::TheHolder),
 ];
 
 impl Target {
@@ -56,11 +60,14 @@ impl Target {
         Target::One(Party::Node(number))
     }
 
-    /// True for one client, a draw of one, and all of them.
+    /// True for one client, a draw of one, the holder, and all of them.
     pub fn is_client(self) -> bool {
         matches!(
             self,
-            Target::Clients | Target::SomeClient | Target::One(Party::Client(_) | Party::Guest)
+            Target::Clients
+                | Target::SomeClient
+                | Target::TheHolder
+                | Target::One(Party::Client(_) | Party::Guest)
         )
     }
 
@@ -114,11 +121,25 @@ impl TryFrom<String> for Target {
     }
 }
 
-/// The parties of this moment that these targets mean, each once, in order.
+/// The parties of this moment that these targets mean, each once, in order. A holder
+/// is waited for.
 pub(super) async fn resolve(
     targets: &[Target],
-    topology: &Topology,
+    field: &mut Field<'_>,
 ) -> Result<Vec<Party>, NemesisError> {
+    let mut parties = definite(targets, field.topology).await?;
+    if targets.contains(&Target::TheHolder) {
+        let found = field.holder(0, PATIENCE).await;
+        let client = found.ok_or(NemesisError::NobodyHeld)?.client;
+        parties.push(Party::Client(client));
+    }
+    parties.sort_unstable();
+    parties.dedup();
+    Ok(parties)
+}
+
+/// All but the holder.
+async fn definite(targets: &[Target], topology: &Topology) -> Result<Vec<Party>, NemesisError> {
     let mut parties = Vec::new();
     for target in targets {
         match target {
@@ -134,27 +155,50 @@ pub(super) async fn resolve(
                 let primary = Party::Node(topology.primary().await?);
                 parties.extend(topology.nodes().filter(|node| *node != primary));
             }
+            Target::TheHolder => {}
             Target::SomeClient | Target::SomeNode | Target::Minority | Target::Majority => {
                 return Err(NemesisError::Undrawn(*target));
             }
         }
     }
-    parties.sort_unstable();
-    parties.dedup();
     Ok(parties)
 }
 
 /// The same, as client numbers; others are left out.
 pub(super) async fn resolve_clients(
     targets: &[Target],
+    field: &mut Field<'_>,
+) -> Result<Vec<u16>, NemesisError> {
+    let parties = resolve(targets, field).await?;
+    Ok(numbers(parties))
+}
+
+/// The same without the holder, who is stopped in the midst of his work
+/// ([`Field::stop_holder`]).
+pub(super) async fn named_clients(
+    targets: &[Target],
     topology: &Topology,
 ) -> Result<Vec<u16>, NemesisError> {
+    let mut parties = definite(targets, topology).await?;
+    parties.sort_unstable();
+    parties.dedup();
+    Ok(numbers(parties))
+}
+
+fn numbers(parties: Vec<Party>) -> Vec<u16> {
     let client = |party| match party {
         Party::Client(number) => Some(number),
         _ => None,
     };
-    let parties = resolve(targets, topology).await?;
-    Ok(parties.into_iter().filter_map(client).collect())
+    parties.into_iter().filter_map(client).collect()
+}
+
+/// The numbers that the clients among these bear in the history; `None` if there is
+/// none among them.
+pub(super) fn processes_among(parties: &[Party], field: &Field<'_>) -> Option<Vec<u32>> {
+    let clients = numbers(parties.to_vec());
+    let processes = clients.iter().map(|client| field.clients.process(*client));
+    (!clients.is_empty()).then(|| processes.collect())
 }
 
 /// Names of parties, for the history.

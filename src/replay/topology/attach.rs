@@ -80,6 +80,7 @@ impl Topology {
             self.join_replicas(deadline).await?;
         }
         self.healthy_until(deadline, self.options.patience).await?;
+        self.keep_distance().await?;
         self.follow_primary().await.map(drop)
     }
 

@@ -52,7 +52,7 @@ pub use slot::{SLOTS, slot};
 
 use super::proxy::embedded::EmbeddedProxy;
 use super::proxy::toxiproxy::Toxiproxy;
-use super::proxy::{Cut, Link, LinkAction};
+use super::proxy::{Cut, Direction, Link, LinkAction};
 use super::server::Server;
 use super::server_admin::ask;
 use crate::redis::Reply;
@@ -211,6 +211,26 @@ impl Topology {
             Some(wire) => Ok(wire),
             None => Err(TopologyError::NoLink(name)),
         }
+    }
+
+    /// For how long bytes are on their way on this link while nothing is wrong, in ms.
+    pub fn distance_ms(&self, name: LinkName) -> u32 {
+        match name.from {
+            Party::Client(_) => self.options.latency_ms,
+            _ => 0,
+        }
+    }
+
+    /// Puts clients as far from the servers as the options say.
+    async fn keep_distance(&self) -> Result<(), TopologyError> {
+        for name in self.links().filter(|name| self.distance_ms(*name) > 0) {
+            for direction in [Direction::ToServer, Direction::ToClient] {
+                let ms = self.distance_ms(name);
+                let late = LinkAction::Delay { direction, ms };
+                self.link(name)?.apply(late).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The proxy of a link, if it is one of this process: it can hold single

@@ -101,6 +101,9 @@ pub struct TopologyOptions {
     pub clocks: Option<Library>,
     /// In a cluster, clients are led to the node that owns this key's slot.
     pub lock_key: String,
+    /// How far clients are from the servers: for so many ms every byte between them is
+    /// on its way, each way. No fault ends it.
+    pub latency_ms: u32,
     /// After how many ms of silence Sentinels and cluster nodes take a node for
     /// down. Shorter than the stalls of a busy machine means failovers that
     /// nobody asked for.
@@ -114,7 +117,7 @@ pub struct TopologyOptions {
     /// How long the whole may take to come up.
     pub patience: Duration,
     /// Servers that are there already. Of the options above only the kind, the
-    /// number of clients and the lock's key then count.
+    /// number of clients, their distance and the lock's key then count.
     pub attach: Option<Attachment>,
 }
 
@@ -130,6 +133,7 @@ impl TopologyOptions {
             proxy: ProxyKind::Embedded,
             clocks: None,
             lock_key: "lock".into(),
+            latency_ms: 0,
             down_after_ms: 500,
             node_args: Vec::new(),
             events: None,

@@ -61,6 +61,7 @@ impl Topology {
         topology.sentinels = members(sentinels, sentinel_doors);
         topology.make_links(topology.links_to_sentinels()).await?;
         topology.healthy_until(deadline, options.patience).await?;
+        topology.keep_distance().await?;
         Ok(topology)
     }
 

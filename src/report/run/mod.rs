@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::ReportError;
 use super::page::templates;
-use crate::history::timeline::{Detail, LatencyOf, Timeline};
+use crate::history::timeline::{Detail, FaultBand, LatencyOf, Timeline};
 use crate::history::{Finding, FindingVerdict, Judgement};
 use crate::trace::words::{printable, shorten, thousands};
 
@@ -33,6 +33,19 @@ const TEXT_MAX: usize = 300;
 /// Versions and parameters that are shown.
 const LIST_MAX: usize = 20;
 
+/// What became of a fault, as whoever looked at the history says.
+#[derive(Clone, Copy, Debug)]
+pub struct Struck<'a> {
+    /// Its catalogue name.
+    pub fault: &'a str,
+    /// When it began, in ns.
+    pub at: u64,
+    /// Whether it met anybody who held the lock or was getting it.
+    pub struck: bool,
+    /// Whom, or why nobody.
+    pub words: &'a str,
+}
+
 /// What a page of a run is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct RunPage<'a> {
@@ -43,6 +56,8 @@ pub struct RunPage<'a> {
     /// Oracles with what the model says of them (`violated`, `holds`); others
     /// were not asked.
     pub model: &'a [(String, &'static str)],
+    /// What became of its faults; `None` if none was planned.
+    pub strikes: Option<&'a [Struck<'a>]>,
     /// The history's file name, relative to the page.
     pub history: &'a str,
     /// Version of lockproof.
@@ -107,6 +122,9 @@ struct Page<'a> {
     violations_hidden: String,
     faults: Vec<FaultView>,
     faults_hidden: u64,
+    /// How many faults struck, and whether the run shows anything at all.
+    struck: String,
+    no_evidence: bool,
     rows: Vec<RowView>,
     rows_hidden: u64,
 }
@@ -150,6 +168,8 @@ struct FaultView {
     to: String,
     lasted: String,
     healed: bool,
+    met: String,
+    missed: bool,
 }
 
 #[derive(Serialize)]
@@ -241,8 +261,20 @@ impl<'a> Page<'a> {
                 0 => String::new(),
                 hidden => thousands(hidden),
             },
-            faults: timeline.faults.iter().map(fault).collect(),
+            faults: timeline
+                .faults
+                .iter()
+                .map(|band| fault(band, run.strikes.unwrap_or_default()))
+                .collect(),
             faults_hidden: timeline.faults_hidden,
+            struck: run.strikes.map_or(String::new(), |strikes| {
+                let struck = strikes.iter().filter(|one| one.struck).count();
+                format!("{struck} of {} struck", strikes.len())
+            }),
+            no_evidence: judgement.verdict() != FindingVerdict::Violated
+                && run
+                    .strikes
+                    .is_some_and(|strikes| !strikes.iter().any(|one| one.struck)),
             rows: timeline
                 .clients
                 .iter()
@@ -367,8 +399,12 @@ fn violations<'a>(judgement: &Judgement, timeline: &'a Timeline) -> Vec<Violatio
     views
 }
 
-fn fault(band: &crate::history::timeline::FaultBand) -> FaultView {
+fn fault(band: &FaultBand, strikes: &[Struck<'_>]) -> FaultView {
+    let mut all = strikes.iter();
+    let found = all.find(|one| one.at == band.from && one.fault == band.name);
     FaultView {
+        met: found.map_or(String::new(), |one| text(one.words)),
+        missed: found.is_some_and(|one| !one.struck),
         name: text(&band.name),
         target: text(&band.target),
         from: seconds(band.from),

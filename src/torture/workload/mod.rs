@@ -37,8 +37,8 @@ pub trait Bench {
     fn draw(&mut self, bound: u64) -> u64;
     /// A number that no other client and no other call gives.
     fn unique(&mut self) -> u64;
-    /// ms since the run began, on the clock that all clients share.
-    fn elapsed_ms(&self) -> u64;
+    /// Which round of the lottery it is, on the clock that all clients share.
+    fn round(&self) -> u64;
 }
 
 /// Does the workload's work once, under the lock.
