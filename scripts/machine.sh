@@ -33,3 +33,8 @@ has_own_network() {
 
 has_toxiproxy() { [ -x "$target/tools/toxiproxy-server" ] || has toxiproxy-server; }
 has_compose_schema() { [ -f "$target/tools/compose-spec.json" ]; }
+
+# What the test beside it builds: nothing is fetched by the question.
+has_porcupine() {
+    has go && (cd tests/porcupine && GOFLAGS=-mod=readonly GOPROXY=off go mod download &>/dev/null)
+}

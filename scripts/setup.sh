@@ -6,7 +6,7 @@
 #
 #   (nothing)   a Redis server, if there is none: all that `make run` needs
 #   --tests     all that `make test` uses: more servers, toxiproxy, the schema of Compose
-#               files, chromium and its driver, iptables
+#               files, porcupine, chromium and its driver, iptables
 #   --no-apt    leave the system alone: everything goes below target/
 #
 # As root on Debian what is missing comes from the system's packages. Without that,
@@ -149,6 +149,19 @@ fetch_compose_schema() {
     fi
 }
 
+# A checker of linearizability that judges histories too.
+fetch_porcupine() {
+    local module
+    module=$(sed -n 's/^require //p' tests/porcupine/go.mod)
+    if ! has go; then
+        missing porcupine "install Go"
+    elif (cd tests/porcupine && GOFLAGS=-mod=readonly go mod download &>/dev/null); then
+        installed "porcupine ($module, in Go's cache of modules)"
+    else
+        missing porcupine "go mod download failed; is the Go module proxy within reach?"
+    fi
+}
+
 if [ $apt = yes ] && ! has redis-server && ! has valkey-server; then
     package redis-server redis-server redis-server || true
 fi
@@ -161,6 +174,7 @@ fi
 if [ $tests = yes ]; then
     has_toxiproxy || build_toxiproxy
     has_compose_schema || fetch_compose_schema
+    has_porcupine || fetch_porcupine
     has_browser || package "chromium and its driver" chromedriver chromium chromium-driver || true
     has_iptables || package iptables iptables iptables || true
 fi

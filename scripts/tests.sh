@@ -26,6 +26,8 @@ need with_toxiproxy has_toxiproxy \
     "there is no toxiproxy-server (where Go is: scripts/setup.sh --tests)"
 need with_compose_schema has_compose_schema \
     "there is no schema of Compose files (where Go is: scripts/setup.sh --tests)"
+need with_porcupine has_porcupine \
+    "there is no Go with the module of porcupine (where Go is: scripts/setup.sh --tests)"
 
 left_out=$target/left-out.txt
 rm -f "$left_out"

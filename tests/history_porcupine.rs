@@ -2,8 +2,8 @@
 //! linearizability by somebody else, in another language, with a model of a mutex.
 //!
 //! A history violates `mutual-exclusion-belief` if no mutex explains it, and only
-//! then. Needs Go and porcupine's module (from the module proxy, or kept from an
-//! earlier run); without either the test says so and proves nothing.
+//! then. Needs Go and porcupine's module, which `make test` fetches from the module
+//! proxy.
 
 mod history_support;
 use history_support::*;
@@ -22,37 +22,23 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/porcupine")
 }
 
-/// The words of a command's standard error, if it cannot be run or fails.
-fn run(command: &mut Command) -> Result<(), String> {
-    let output = command
-        .output()
-        .map_err(|error| format!("{command:?}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
-}
-
-/// The Go program, built; `None` if this machine lacks what it needs.
-fn porcupine(place: &Path) -> Option<PathBuf> {
-    let go = || {
-        let mut go = Command::new("go");
-        go.current_dir(source()).env("GOFLAGS", "-mod=readonly");
-        go
-    };
-    let name = "history_porcupine (a mutex by porcupine)";
-    if let Err(error) = run(go().arg("version")) {
-        eprintln!("skipped: {name}: Go is not installed: {error}");
-        return None;
-    }
-    if let Err(error) = run(go().args(["mod", "download"])) {
-        eprintln!("skipped: {name}: github.com/anishathalye/porcupine cannot be had: {error}");
-        return None;
-    }
+/// The Go program, built.
+fn porcupine(place: &Path) -> PathBuf {
     let program = place.join("porcupine");
-    let built = run(go().args(["build", "-o"]).arg(&program).arg("."));
-    built.unwrap_or_else(|error| panic!("tests/porcupine does not build: {error}"));
-    Some(program)
+    let built = Command::new("go")
+        .current_dir(source())
+        .env("GOFLAGS", "-mod=readonly")
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(".")
+        .output()
+        .expect("failed to run go");
+    assert!(
+        built.status.success(),
+        "failed to build tests/porcupine: {}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    program
 }
 
 /// What porcupine says of each of these histories.
@@ -78,24 +64,26 @@ fn legal(program: &Path, histories: &[String]) -> Vec<bool> {
         .collect()
 }
 
-#[test]
-fn a_history_violates_belief_if_no_mutex_explains_it_and_only_then() {
-    let place = tempfile::tempdir().unwrap();
-    let Some(program) = porcupine(place.path()) else {
-        return;
-    };
-    let histories: Vec<String> = (0..HISTORIES).map(naive::random::history).collect();
-    let legal = legal(&program, &histories);
-    assert_eq!(legal.len(), histories.len());
-    let mut violated = 0;
-    for (text, legal) in histories.iter().zip(legal) {
-        let judgement = judged(text);
-        let found = finding(&judgement, "mutual-exclusion-belief");
-        assert_eq!(found.verdict == Violated, !legal, "{text}{found:#?}");
-        violated += u64::from(!legal);
+mod with_porcupine {
+    use super::*;
+
+    #[test]
+    fn a_history_violates_belief_if_no_mutex_explains_it_and_only_then() {
+        let place = tempfile::tempdir().unwrap();
+        let program = porcupine(place.path());
+        let histories: Vec<String> = (0..HISTORIES).map(naive::random::history).collect();
+        let legal = legal(&program, &histories);
+        assert_eq!(legal.len(), histories.len());
+        let mut violated = 0;
+        for (text, legal) in histories.iter().zip(legal) {
+            let judgement = judged(text);
+            let found = finding(&judgement, "mutual-exclusion-belief");
+            assert_eq!(found.verdict == Violated, !legal, "{text}{found:#?}");
+            violated += u64::from(!legal);
+        }
+        assert!(
+            violated > 200,
+            "only {violated} of {HISTORIES} are violations"
+        );
     }
-    assert!(
-        violated > 200,
-        "only {violated} of {HISTORIES} are violations"
-    );
 }
