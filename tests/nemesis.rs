@@ -14,7 +14,7 @@ use lockproof::replay::proxy::toxiproxy;
 use lockproof::replay::server::Persistence;
 use lockproof::replay::topology::{Party, ProxyKind, Topology, TopologyKind, TopologyOptions};
 use support::nemesis::*;
-use support::{bulk, ok};
+use support::{Client, bulk, ok};
 
 async fn masters(proxy: ProxyKind) -> Topology {
     let kind = TopologyKind::Masters { nodes: 3 };
@@ -459,6 +459,53 @@ async fn a_manual_failover_loses_what_replication_had_not_carried() {
         assert_eq!(topology.pointed(1), Some(primary));
         assert_eq!(get(&topology, 0, "k").await, bulk("new"), "{how:?}");
     }
+}
+
+/// What a node's configuration says.
+async fn setting(topology: &Topology, node: u16, name: &str) -> String {
+    match topology
+        .ask(Party::Node(node), &["CONFIG", "GET", name])
+        .await
+    {
+        Some(Reply::Array(words)) => match words.last() {
+            Some(Reply::Bulk(value)) => String::from_utf8_lossy(value).into_owned(),
+            other => panic!("{name}: {other:?}"),
+        },
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+/// While Sentinel or an operator tells replicas whom to follow, nobody follows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failover_waits_until_a_replica_follows_again() {
+    let mut topology = start(REPLICATED).await;
+    let mut replicas = Vec::new();
+    for node in [1, 2] {
+        let followed = setting(&topology, node, "replicaof").await;
+        let port: u16 = setting(&topology, node, "port").await.parse().unwrap();
+        let mut replica = Client::connect(([127, 0, 0, 1], port).into())
+            .await
+            .unwrap();
+        assert_eq!(replica.ask("REPLICAOF NO ONE").await.unwrap(), ok());
+        replicas.push((replica, followed));
+    }
+    let follow = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        for (replica, followed) in &mut replicas {
+            let again = format!("REPLICAOF {followed}");
+            assert_eq!(replica.ask(&again).await.unwrap(), ok());
+        }
+    };
+    let spec = FaultSpec::Failover {
+        how: How::Dead,
+        lag_ms: 0,
+        stay: vec![],
+    };
+    let nobody = &mut NoClients;
+    let strike = with(&mut topology, nobody, spec, async |topology| {
+        assert_ne!(topology.primary().await.unwrap(), 0);
+    });
+    tokio::join!(follow, strike);
 }
 
 /// Failovers on one server program, each healed before the next.

@@ -89,8 +89,7 @@ impl Failover {
         if let TopologyKind::Cluster { .. } = field.topology.kind() {
             await_elections(field.topology).await;
         }
-        let old = field.topology.primary().await?;
-        let heir = field.topology.best_replica_of(old).await?;
+        let (old, heir) = await_heir(field.topology).await?;
         self.old = Some(old);
         for client in resolve_clients(&self.stay, field).await? {
             field.topology.pin_client(client, true);
@@ -289,6 +288,24 @@ async fn await_elections(topology: &Topology) {
     let since = topology.last_failover().map(|last| last.elapsed());
     if let Some(left) = since.and_then(|since| ELECTION_MEMORY.checked_sub(since)) {
         sleep(left).await;
+    }
+}
+
+/// Waits until there is a primary with a replica that follows it: after the last
+/// fault, Sentinel may still be telling the replicas whom to follow.
+async fn await_heir(topology: &Topology) -> Result<(u16, u16), TopologyError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let pair = async {
+            let old = topology.primary().await?;
+            Ok((old, topology.best_replica_of(old).await?))
+        };
+        match pair.await {
+            Err(TopologyError::NoPrimary(_)) if Instant::now() < deadline => {
+                sleep(Duration::from_millis(10)).await;
+            }
+            done => return done,
+        }
     }
 }
 
