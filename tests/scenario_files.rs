@@ -154,13 +154,13 @@ fn contradictions_are_told_with_their_line() {
             "from the smaller to the larger",
         ),
         (
-            "[expect.token]\n",
-            "[expect.token]\nobserved = [\"lost-update\"]\n",
+            "\"mutual-exclusion-belief\",\n  \"lost-updates\",\n]",
+            "\"mutual-exclusion-belief\",\n  \"lost-update\",\n]",
             "did you mean `lost-updates`?",
         ),
         (
-            "[expect.token]\n",
-            "[expect.token]\nobserved = [\"mutual-exclusion-validity\"]\n",
+            "\"mutual-exclusion-belief\",\n  \"lost-updates\",\n]",
+            "\"mutual-exclusion-belief\",\n  \"mutual-exclusion-validity\",\n]",
             "the model does not violate `mutual-exclusion-validity`",
         ),
     ];
