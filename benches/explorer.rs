@@ -23,11 +23,10 @@ use criterion::{Criterion, Throughput};
 use explorer_support::grid::Grid;
 use explorer_support::redlock::{Redlock, SMALL};
 use lockproof::check::stateright::Adapter;
-use lockproof::check::{CheckOptions, Checker, ExploreOptions, Sizes, explore};
+use lockproof::check::{CheckOptions, Checker, ExploreOptions, Guard, Sizes, explore};
 use lockproof::lock::LockFile;
 use lockproof::world::catalogue::{Fault, Switch};
-use lockproof::world::guard::Effort;
-use lockproof::world::{System, World};
+use lockproof::world::{GoalSet, System, World};
 use stateright::{Checker as _, Model, Property};
 
 /// 7,170,487 states.
@@ -73,7 +72,7 @@ fn run_ours(system: impl System + 'static, workers: usize, deadlock: bool) -> u6
         Arc::new(system),
         ExploreOptions {
             workers,
-            deadlock,
+            branching: if deadlock { GoalSet::MAX } else { 0 },
             ..ExploreOptions::default()
         },
         |_| {},
@@ -103,11 +102,12 @@ fn world() -> World<3> {
         sizes: Sizes::for_file(&file),
         properties: Vec::new(),
         explore: ExploreOptions::default(),
-        guard: Effort {
+        guard: Guard {
             seed: 1,
-            words: 0,
+            walks: 0,
             length: 0,
         },
+        timed: false,
     };
     let faults = [
         Fault::ClientCrash,

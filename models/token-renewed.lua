@@ -7,6 +7,7 @@ return {
   name = "token-renewed",
   description = "SET NX PX with a token, renewed in the background until release",
   ttl_step = 1000, -- the renewal's EXPIRE takes whole seconds
+  renews = true, -- by `keep` below, for as long as the lock is held
   scripts = { "release_if_owner", "expire_if_owner" },
   -- The document leaves the period open; three in a lease is what libraries do.
   params = { renewals_per_ttl = 3 },

@@ -6,7 +6,8 @@ return {
   description = "SET NX PX with a token, confirmed by WAIT; compare-and-delete in a script",
   scripts = { "release_if_owner" },
   params = {
-    wait_ms = 100, -- how long a replica may take
+    -- How long a replica may take. A check's tick is longer.
+    wait_ms = { default = 100, check = 1000 },
   },
 
   acquire = function(lock)

@@ -27,6 +27,7 @@ pub mod check;
 pub mod cli;
 pub mod history;
 pub mod lock;
+pub mod lua;
 mod nearest;
 pub mod redis;
 pub mod replay;

@@ -11,13 +11,13 @@ use explorer_support::grid::Grid;
 use explorer_support::redlock::{Redlock, SMALL};
 use explorer_support::two_phase::TwoPhase;
 use lockproof::check::{Exploration, ExploreOptions, Goal, Progress, StopReason, explore};
-use lockproof::world::{Action, System, Transition};
+use lockproof::world::{Action, GoalSet, System, Transition};
 use proptest::prelude::*;
 
 fn options(workers: usize) -> ExploreOptions {
     ExploreOptions {
         workers,
-        deadlock: true,
+        branching: GoalSet::MAX,
         ..ExploreOptions::default()
     }
 }
@@ -42,7 +42,7 @@ proptest! {
             prop_assert_eq!(found.transitions, expected.transitions);
             prop_assert_eq!(found.depth, expected.depth);
             prop_assert_eq!(&found.violations, &expected.violations);
-            prop_assert_eq!(&found.deadlock, &expected.deadlock);
+            prop_assert_eq!(&found.stuck, &expected.stuck);
         }
     }
 
@@ -92,7 +92,7 @@ fn a_grid_is_counted_exactly_and_its_far_corner_is_found_by_the_longest_shortest
         let actions: Vec<u32> = path.steps.iter().map(|(action, _)| action.0).collect();
         let least: Vec<u32> = (0..4).flat_map(|counter| [counter; 19]).collect();
         assert_eq!(actions, least);
-        assert_eq!(found.deadlock, None);
+        assert!(found.stuck.iter().all(Option::is_none));
     }
 }
 
@@ -150,13 +150,14 @@ fn redlock_loses_validity_to_a_restart_without_memory_and_never_without_one() {
 #[test]
 fn a_lock_without_expiry_is_stuck_after_a_crash_and_free_with_one() {
     let free = search(&SMALL, options(2));
-    assert_eq!((free.complete, &free.deadlock), (true, &None));
+    assert_eq!((free.complete, &free.stuck), (true, &vec![None]));
     let planted = Redlock {
         expires: false,
         ..SMALL
     };
     let stuck = search(&planted, options(2))
-        .deadlock
+        .stuck
+        .remove(0)
         .expect("the orphaned lock blocks everybody");
     assert_eq!(stuck.steps.len(), 6);
     let last = stuck
@@ -173,7 +174,7 @@ fn chain(length: u16, extra: &[(u16, Edge)]) -> Graph {
         to,
         violates: 0,
         fault: false,
-        progress: false,
+        goals: 0,
         overflow: 0,
     };
     let mut edges: Vec<Vec<Edge>> = (1..length).map(|to| vec![plain(to)]).collect();
@@ -195,7 +196,7 @@ fn a_violating_transition_to_a_known_state_is_found() {
         to: 0,
         violates: 1,
         fault: false,
-        progress: true,
+        goals: 1,
         overflow: 0,
     };
     let found = search(&chain(5, &[(4, back)]), options(2));
@@ -212,16 +213,16 @@ fn only_a_fault_leading_to_progress_does_not_free_a_state() {
         to: 0,
         violates: 0,
         fault: true,
-        progress: true,
+        goals: 1,
         overflow: 0,
     };
     let stuck = search(&chain(3, &[(2, by_fault)]), options(2));
-    assert_eq!(stuck.deadlock.map(|path| path.initial), Some(0));
+    assert_eq!(stuck.stuck[0].as_ref().map(|path| path.initial), Some(0));
     let freely = Edge {
         fault: false,
         ..by_fault
     };
-    assert_eq!(search(&chain(3, &[(2, freely)]), options(2)).deadlock, None);
+    assert_eq!(search(&chain(3, &[(2, freely)]), options(2)).stuck[0], None);
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn beyond_an_overflow_nothing_is_explored_and_nothing_is_claimed() {
         to: 9,
         violates: 0,
         fault: false,
-        progress: true,
+        goals: 1,
         overflow: 4,
     };
     let mut graph = chain(10, &[(2, over)]);
@@ -239,7 +240,7 @@ fn beyond_an_overflow_nothing_is_explored_and_nothing_is_claimed() {
     assert_eq!((found.states, found.transitions), (3, 2));
     assert_eq!((found.complete, found.overflow), (false, 4));
     assert_eq!(found.stop_reason, Some(StopReason::Overflow(4)));
-    assert_eq!(found.deadlock, None);
+    assert!(found.stuck.iter().all(Option::is_none));
 }
 
 /// A grid that panics at one state, or only when it is asked about again.
@@ -265,6 +266,9 @@ impl System for Faulty {
     }
     fn properties(&self) -> Vec<String> {
         self.grid.properties()
+    }
+    fn branching(&self) -> Vec<String> {
+        self.grid.branching()
     }
     fn describe(&self, state: &[u64; 2], action: Action) -> String {
         self.grid.describe(state, action)

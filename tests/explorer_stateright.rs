@@ -101,7 +101,7 @@ fn stateright_sees_a_violating_transition_to_a_state_that_it_knows() {
         to,
         violates,
         fault: false,
-        progress: false,
+        goals: 0,
         overflow: 0,
     };
     let edges = vec![vec![edge(1, 0)], vec![edge(0, 1)]];

@@ -79,7 +79,10 @@ fn skew_moves_the_clock_and_no_timer() {
     let out = step(&mut p, wake(0));
     assert_eq!(out.outcome, held(Some(-290)));
     step(&mut p, Input::Skew { ms: 5 });
-    assert_eq!(p.view().validity_left_ms, Some(-295));
+    // It is over, however long ago.
+    assert_eq!(p.view().validity_left_ms, Some(0));
+    step(&mut p, Input::Skew { ms: -296 });
+    assert_eq!(p.view().validity_left_ms, Some(1));
 }
 
 #[test]
@@ -101,17 +104,20 @@ fn every_waits_first_and_ends_on_false_or_on_stop() {
 }
 
 #[test]
-fn a_background_loss_ends_the_hold() {
+fn a_background_loss_ends_the_validity_and_not_the_hold() {
     let mut p = begun("spawn(function()\nlost() end)\nreturn held(500)");
     assert_eq!(p.view().validity_left_ms, Some(500));
     let out = step(&mut p, wake(1));
     assert_eq!((out.lost, out.line, out.outcome), (true, 3, None));
     let view = p.view();
+    // The caller's work goes on, without validity, until it calls release.
     assert_eq!(
         (view.phase, view.holds, view.validity_left_ms),
-        (Phase::Idle, 0, None)
+        (Phase::Held, 1, Some(0))
     );
-    assert!(p.step(&release()).is_err());
+    assert!(view.lost && !view.valid);
+    step(&mut p, release());
+    assert_eq!(phase(&p), Phase::Idle);
 }
 
 #[test]
@@ -151,17 +157,31 @@ fn an_error_in_a_background_thread_ends_that_thread_only() {
 }
 
 #[test]
-fn a_lease_without_validity_runs_from_the_call_until_something_renews_it() {
+fn a_hold_without_validity_is_valid_for_ever_and_a_thread_makes_it_a_renewed_one() {
     let mut p = begun("redis('GET', 'x')\nreturn held()");
-    step(&mut p, advance(400));
     step(&mut p, reply(0, Reply::Nil));
-    assert_eq!(p.view().lease_left_ms, Some(2_600));
     step(&mut p, advance(30_000));
-    assert_eq!(p.view().lease_left_ms, Some(-20_000));
-    let p = begun("spawn(function() sleep(5) end)\nreturn held(100)");
+    let view = p.view();
     assert_eq!(
-        (p.view().validity_left_ms, p.view().lease_left_ms),
-        (Some(100), None)
+        (view.validity_left_ms, view.valid, view.renewed),
+        (None, true, false)
+    );
+    let mut p = begun("spawn(function() sleep(5) end)\nreturn held(100)");
+    let view = p.view();
+    assert_eq!(
+        (view.validity_left_ms, view.valid, view.renewed),
+        (Some(100), true, true)
+    );
+    // It counts as renewed when the thread is gone.
+    step(&mut p, wake(1));
+    step(&mut p, advance(100));
+    step(&mut p, wake(1));
+    step(&mut p, advance(1));
+    let view = p.view();
+    assert!(view.threads.is_empty());
+    assert_eq!(
+        (view.validity_left_ms, view.valid, view.renewed),
+        (Some(0), false, true)
     );
 }
 

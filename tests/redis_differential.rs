@@ -169,6 +169,24 @@ fn the_corpus_is_answered_word_for_word() {
     }
 }
 
+/// What real servers have and the model has not ends a script, and is never answered.
+#[test]
+fn what_the_model_lacks_is_refused_however_a_script_asks_for_it() {
+    let mut model = Model::new(lockproof::redis::Dialect::default(), None);
+    for (script, lacks) in corpus::LACKING {
+        for text in [
+            format!("return {script}"),
+            format!("local ok, e = pcall(function() return {script} end) return 1"),
+            format!("xpcall(function() return {script} end, function() end) return 1"),
+        ] {
+            let reply = shown(&model.reply_to(&["eval", &text, "0"]));
+            let refused = "-ERR lockproof does not follow the script: it uses ";
+            assert!(reply.starts_with(refused), "{text}: {reply}");
+            assert!(reply.contains(lacks), "{text}: {reply}");
+        }
+    }
+}
+
 /// What tells the dialects apart is listed in one table, and nowhere else.
 #[test]
 fn the_dialects_differ_where_the_table_says() {

@@ -254,6 +254,7 @@ fn the_check_table_reads_as_expected() {
         schema: SCHEMA.into(),
         lock: trace.lock.clone(),
         setup: trace.setup.clone(),
+        warnings: Vec::new(),
         results: vec![
             result("mutual-exclusion-validity", 0, Verdict::Holds),
             result("deadlock-freedom", 0, Verdict::Holds),

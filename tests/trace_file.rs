@@ -213,7 +213,10 @@ fn nobody_executes_what_was_lost() {
 fn the_dead_and_the_stopped_do_not_act() {
     for fault in [
         Fault::ClientCrash { client: 1 },
-        Fault::ClientPause { client: 1 },
+        Fault::ClientPause {
+            client: 1,
+            held: Vec::new(),
+        },
     ] {
         let text = planted("setnx-expire-late-del", |t| {
             t.steps[8].event = Event::Fault { fault };

@@ -47,6 +47,7 @@ fn table(result: &CheckResult, trace: &Trace) -> String {
         lock: trace.lock.clone(),
         setup: trace.setup.clone(),
         results: vec![result.clone()],
+        warnings: Vec::new(),
     })
 }
 

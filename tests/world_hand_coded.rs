@@ -1,7 +1,7 @@
 //! Lock files against state machines written by hand.
 //!
-//! A lock file's automaton comes out of suspended Lua stacks, a rewritten
-//! source, keys and minimisation. If any of these merged too much or too
+//! A lock file's automaton comes out of suspended Lua stacks, symbols for tokens
+//! and times, keys and minimisation. If any of these merged too much or too
 //! little, its world would have fewer or more states than that of the same
 //! protocol as a plain struct. Both go through the same closure and search, so
 //! nothing else can make a difference.
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use lockproof::check::{Checker, ExploreOptions, explore};
 use lockproof::lock::Config;
 use lockproof::redis::ScriptEngine;
-use lockproof::world::closure::Closure;
-use lockproof::world::guard::{self, HORIZON_FACTOR};
+use lockproof::world::GoalSet;
+use lockproof::world::closure::{Closure, Subject};
 use lockproof::world::program::ClientProgram;
 use lockproof::world::tables::Tables;
 use lockproof::world::{Plan, World};
@@ -30,14 +30,14 @@ struct Seen {
     transitions: u64,
     depth: u32,
     violated: Vec<bool>,
-    deadlock: bool,
+    stuck: Vec<bool>,
 }
 
 fn search(world: World<4>) -> Seen {
     let (classes, keyspaces) = (world.tables.facts.len(), world.tables.keyspaces);
     let asked = ExploreOptions {
         workers: 1,
-        deadlock: true,
+        branching: GoalSet::MAX,
         ..ExploreOptions::default()
     };
     let found = explore(Arc::new(world), asked, |_| {});
@@ -49,34 +49,37 @@ fn search(world: World<4>) -> Seen {
         transitions: found.transitions,
         depth: found.depth,
         violated: found.violations.iter().map(Option::is_some).collect(),
-        deadlock: found.deadlock.is_some(),
+        stuck: found.stuck.iter().map(Option::is_some).collect(),
     }
 }
 
-fn close(program: &mut dyn ClientProgram, like: &World<4>) -> Tables {
-    let mut scripts = ScriptEngine::new().unwrap();
+fn close(program: &dyn ClientProgram, like: &World<4>) -> Tables {
+    let mut subject = Subject {
+        program,
+        scripts: &mut ScriptEngine::new().unwrap(),
+        rules: like.tables.closure.rules.clone(),
+        renews: false,
+        file: "by hand".into(),
+        should_stop: &|| false,
+    };
     let needs = like.tables.needs.clone();
-    Tables::build(Closure::build(program, &mut scripts, needs, &|| false).unwrap()).unwrap()
+    Tables::build(Closure::build(&mut subject, needs).unwrap()).unwrap()
 }
 
-/// Both worlds under each of `sets`, and the machine on the guard's wide horizon.
+/// Both worlds under each of `sets`.
 fn compare<P: Protocol>(lock: &str, ttl_ticks: u8, sets: &[&str]) {
     let file = builtin(lock);
     let mut sizes = sizes(&file, 2);
     sizes.ttl_ticks = ttl_ticks;
-    let options = options(&sizes, 1);
-    let effort = options.guard;
-    let mut checker = Checker::new(&file, options).unwrap();
+    let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
     for words in sets {
         let plan = checker.plan(&set(words, ttl_ticks)).unwrap();
         let lua: World<4> = plan.build().unwrap();
-        let near = checker.config(lua.tables.needs.horizon_ms);
-        let tables = close(&mut Machine::<P>::new(near.clone()), &lua);
-        let far = Config {
-            horizon_ms: near.horizon_ms * HORIZON_FACTOR,
-            ..near
+        let config = Config {
+            scale: Some(lua.tables.needs.scale()),
+            ..checker.config(&set(words, ttl_ticks))
         };
-        guard::walk(&mut Machine::<P>::new(far), &tables, effort).unwrap();
+        let tables = close(&Machine::<P>::new(config), &lua);
         let plan = Plan::new(lua.config.clone(), Arc::new(tables));
         let hand: World<4> = plan.build().unwrap();
         assert_eq!(search(hand), search(lua), "{lock} under {words:?}");

@@ -9,6 +9,7 @@ use lockproof::world::moves::Move;
 use lockproof::world::symbols::PRESENT;
 use world_support::builtin;
 use world_support::drive::Drive;
+use world_support::notation::shown;
 
 const A: u8 = 0;
 const B: u8 = 1;
@@ -103,23 +104,26 @@ fn a_skewed_client_writes_its_own_time_and_reads_others_from_its_own_side() {
         drive.answer(A).answer(A).acquire(B).answer(B);
         assert_eq!(drive.requests(B), ["GET lock"]);
         drive.execute(B, "GET");
-        let expected = Reply::Bulk(stored.to_string().into_bytes());
-        assert_eq!(drive.reply(B).1, expected);
+        let (reply, expected) = (drive.reply(B).1, stored.to_string());
+        assert_eq!(in_words(&reply), expected);
         // The same reply on the clocks of both.
         let tables = &drive.world.tables;
-        let id = tables.closure.replies.find(&expected).unwrap();
+        let id = tables.closure.replies.find(&reply).unwrap();
         let read = |client: u8, skew: u8| {
             let local = tables.local_reply(client.into(), skew.into(), id);
-            tables.closure.local_replies.get(local).clone()
+            in_words(tables.closure.local_replies.get(local))
         };
-        let own = (PRESENT + 4000).to_string().into_bytes();
-        assert_eq!(read(A, skew), Reply::Bulk(own));
+        assert_eq!(read(A, skew), (PRESENT + 4000).to_string());
         assert_eq!(read(B, 1), expected);
         let third = PRESENT + 4000 + ticks * 1001 - i64::from(skews[other]) * 1001;
-        assert_eq!(
-            read(B, other as u8),
-            Reply::Bulk(third.to_string().into_bytes())
-        );
+        assert_eq!(read(B, other as u8), third.to_string());
+    }
+}
+
+fn in_words(reply: &Reply) -> String {
+    match reply {
+        Reply::Bulk(text) => shown(text),
+        other => panic!("no text: {other:?}"),
     }
 }
 

@@ -14,7 +14,8 @@ pub mod free;
 use std::collections::BTreeMap;
 
 use crate::check::{
-    CheckError, CheckOptions, CheckResult, Checker, ExploreOptions, Observer, Sizes, Verdict,
+    CheckError, CheckOptions, CheckResult, Checker, Chosen, ExploreOptions, Guard, Observer, Sizes,
+    Verdict,
 };
 use crate::lock::LockFile;
 use crate::replay::gate::GateOptions;
@@ -25,7 +26,6 @@ use crate::report::model::{
 use crate::trace::Trace;
 use crate::world::catalogue::{FAULTS, PROPERTIES, Switch};
 use crate::world::concrete;
-use crate::world::guard::Effort;
 
 use config::{Config, ConfigError, Group};
 use crew::Crew;
@@ -124,6 +124,11 @@ impl<'s> Campaign<'s> {
             ttl_ticks: group.ttl_ticks,
             ..Sizes::for_file(&file)
         };
+        let chosen = Chosen {
+            ttl_ticks: true,
+            tick_ms: false,
+        };
+        let sizes = sizes.fitted(&file, chosen);
         let options = CheckOptions {
             sizes: sizes.clone(),
             properties: group.properties()?,
@@ -131,11 +136,8 @@ impl<'s> Campaign<'s> {
                 states_max: Some(self.config.states_max),
                 ..self.explore.clone()
             },
-            guard: Effort {
-                seed: self.config.seed,
-                words: 20,
-                length: 2000,
-            },
+            guard: Guard::usual(self.config.seed),
+            timed: false,
         };
         let mut checker = Checker::new(&file, options)?;
         checker.order(group.order.clone());

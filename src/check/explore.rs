@@ -14,7 +14,7 @@
 //! | `dataflow` | timely: carries states to their owners, keeps levels in step |
 //! | `ledger` | counts, limits, the reason to stop |
 //! | `trace` | shortest paths, found backwards afterwards |
-//! | `sweep` | deadlock-freedom, afterwards |
+//! | `sweep` | branching properties, afterwards |
 //!
 //! What is deterministic: everything in an [`Exploration`] that was not stopped
 //! by `should_stop` (or a panic). A violation counts at the level of its
@@ -38,7 +38,7 @@ use engine::{Engine, Found, Searched};
 use ledger::{Ledger, Totals};
 use sweep::Swept;
 
-use crate::world::{Action, System};
+use crate::world::{Action, GoalSet, System};
 
 /// Asks whether to give up; called about once a millisecond by each worker. It
 /// comes from outside because nothing here reads a clock.
@@ -67,8 +67,8 @@ pub struct ExploreOptions {
     pub states_max: Option<u64>,
     /// When to end early.
     pub goal: Goal,
-    /// Decide deadlock-freedom as well.
-    pub deadlock: bool,
+    /// Branching properties to decide as well.
+    pub branching: GoalSet,
     /// Asks whether to give up.
     pub should_stop: ShouldStop,
 }
@@ -79,7 +79,7 @@ impl Default for ExploreOptions {
             workers: 0,
             states_max: None,
             goal: Goal::Exhaust,
-            deadlock: false,
+            branching: 0,
             should_stop: Arc::new(|| false),
         }
     }
@@ -190,9 +190,9 @@ pub struct Exploration<S> {
     pub overflow: u8,
     /// For each property a shortest path whose last transition violates it.
     pub violations: Vec<Option<Path<S>>>,
-    /// A shortest path to a state from which no client can acquire any more
-    /// without a fault's help, if [`ExploreOptions::deadlock`] asked for it.
-    pub deadlock: Option<Path<S>>,
+    /// For each branching property a shortest path to a state from which no way
+    /// without faults leads to its goal, if [`ExploreOptions::branching`] asked for it.
+    pub stuck: Vec<Option<Path<S>>>,
 }
 
 /// Searches `system`, and reports `progress` once a level and at least once a
@@ -254,20 +254,23 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
         })
     }
 
-    /// Adds paths, and the answer on deadlock-freedom.
+    /// Adds paths, and the answers on branching properties.
     fn conclude<Y: System<State = S>>(
         self,
         system: &Y,
         options: &ExploreOptions,
     ) -> Exploration<S> {
         let mut stop = self.totals.stop.clone();
-        let mut stuck = None;
-        if options.deadlock && stop.is_none() {
-            match guarded(|| sweep::sweep(system, &self.searched, &options.should_stop))
+        let mut stuck = vec![None; system.branching().len()];
+        for (goal, stuck) in stuck.iter_mut().enumerate().take(8) {
+            if options.branching >> goal & 1 == 0 || stop.is_some() {
+                continue;
+            }
+            match guarded(|| sweep::sweep(system, &self.searched, goal, &options.should_stop))
                 .and_then(|swept| swept)
             {
                 Ok(Swept::Free) => {}
-                Ok(Swept::Stuck(level, state)) => stuck = Some((level, state)),
+                Ok(Swept::Stuck(level, state)) => *stuck = Some((level, state)),
                 Ok(Swept::Stopped) => stop = Some(StopReason::Stopped),
                 Err(text) => stop = Some(StopReason::Panicked(text)),
             }
@@ -279,7 +282,7 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
             .iter()
             .flatten()
             .map(|found| (found.depth, found.from));
-        let targets: Vec<_> = ends.chain(stuck).collect();
+        let targets: Vec<_> = ends.chain(stuck.iter().flatten().copied()).collect();
         let paths = trace::paths(system, &self.searched, &targets).unwrap_or_else(|text| {
             stop = Some(StopReason::Panicked(text));
             Vec::new()
@@ -297,7 +300,10 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
             stop_reason: stop,
             overflow: self.totals.overflow,
             violations,
-            deadlock: stuck.and_then(|_| paths.next()),
+            stuck: stuck
+                .into_iter()
+                .map(|stuck| stuck.and_then(|_| paths.next()))
+                .collect(),
         }
     }
 
@@ -328,7 +334,7 @@ impl<S> Exploration<S> {
             stop_reason: Some(reason),
             overflow: 0,
             violations: Vec::new(),
-            deadlock: None,
+            stuck: Vec::new(),
         }
     }
 }

@@ -1,13 +1,21 @@
 //! Explorers, liveness sweeps, verdicts.
 
+mod attempts;
 mod explore;
+mod guard;
+mod needs;
 mod result;
 mod run;
+mod search;
+mod seen;
 mod simulate;
 mod sizes;
 pub mod stateright;
+mod ticks;
 pub use explore::*;
+pub use guard::*;
 pub use result::*;
 pub use run::*;
 pub use simulate::*;
 pub use sizes::*;
+pub use ticks::Chosen;

@@ -30,6 +30,39 @@ pub struct CheckReport {
     pub setup: Setup,
     /// Ordered by assumption set, then by property as the catalogue lists them.
     pub results: Vec<CheckResult>,
+    /// What makes a verdict say less than it seems to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl CheckResult {
+    /// The cell of both: what one violates is violated, by the shorter trace; only what
+    /// holds in both holds.
+    pub(super) fn and(self, other: CheckResult) -> CheckResult {
+        let rank = |cell: &CheckResult| match cell.verdict {
+            Verdict::Violated => (0, cell.trace.as_ref().map_or(0, |trace| trace.steps.len())),
+            Verdict::Unknown => (1, 0),
+            Verdict::Holds => (2, 0),
+        };
+        let (states, transitions) = (
+            self.states + other.states,
+            self.transitions + other.transitions,
+        );
+        let depth = self.depth.max(other.depth);
+        let seconds = self.seconds + other.seconds;
+        let said = if rank(&other) < rank(&self) {
+            other
+        } else {
+            self
+        };
+        CheckResult {
+            states,
+            transitions,
+            depth,
+            seconds,
+            ..said
+        }
+    }
 }
 
 /// One cell.

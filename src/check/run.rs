@@ -1,29 +1,26 @@
 //! A whole check: from a lock file and assumption sets to verdicts.
 //!
 //! Sets with the same needs share one closure. Each set is one world and one
-//! exhaustive search that answers for all properties at once; each violation
-//! becomes a concrete trace, which checks the tables once more on the way.
+//! exhaustive search that answers for all properties at once ([`super::search`]).
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::lock::{Config, LockError, LockFile, Program};
-use crate::redis::ScriptEngine;
-use crate::trace::{self, Assumption, Setup, Trace};
-use crate::world::catalogue::{Fault, PROPERTIES, Property, SizeUnit, Switch};
-use crate::world::closure::{Closure, ClosureError, Needs};
-use crate::world::concrete::{self, ConcreteError, Heading};
-use crate::world::guard::{self, Effort, GuardError, HORIZON_FACTOR};
-use crate::world::layout::State;
-use crate::world::rules::overflow_reason;
+use crate::lock::{LockError, LockFile};
+use crate::trace::{Assumption, Trace};
+use crate::world::catalogue::{Fault, PROPERTIES, Property, Safety, Switch};
+use crate::world::closure::{ClosureError, Needs};
+use crate::world::concrete::{self, ConcreteError};
 use crate::world::tables::Tables;
-use crate::world::walk::random_walk;
-use crate::world::{Action, Plan, World, WorldConfig, WorldError};
+use crate::world::{Plan, WorldError};
 
+use super::guard::Guard;
+use super::needs::{find, lag};
+use super::seen::Seen;
 use super::{
-    CheckReport, CheckResult, Exploration, ExploreOptions, Path, Progress, SCHEMA, SimulateOptions,
-    Simulation, Sizes, StopReason, Verdict, explore, simulate,
+    CheckReport, CheckResult, ExploreOptions, Progress, SCHEMA, SimulateOptions, Sizes, StopReason,
+    Verdict,
 };
 
 /// How to search, and how hard to guard.
@@ -33,9 +30,15 @@ pub struct CheckOptions {
     /// The properties to answer for.
     pub properties: Vec<Property>,
     pub explore: ExploreOptions,
-    /// Random words on the live program, for each closure.
-    pub guard: Effort,
+    /// Random walks on live programs, for each assumption set.
+    pub guard: Guard,
+    /// `explore.should_stop` is a limit in time: sets that are small are searched
+    /// before those that are not.
+    pub timed: bool,
 }
+
+/// A set with no more states than this is small.
+const QUICK_STATES: u64 = 200_000;
 
 /// What the caller lends a check: its clock, and its eyes.
 pub trait Observer {
@@ -56,8 +59,9 @@ pub enum CheckError {
     Lock(#[from] LockError),
     #[error("{file}: {source}")]
     Closure { file: String, source: ClosureError },
-    #[error("{file}: {source}")]
-    Guard { file: String, source: GuardError },
+    /// The lock has what the model has not, with file and line.
+    #[error("{0}")]
+    NotModelled(ClosureError),
     #[error(transparent)]
     World(#[from] WorldError),
     #[error("lockproof contradicts itself (please report this): {0}")]
@@ -69,13 +73,40 @@ pub enum CheckError {
     Sizes(String),
 }
 
+impl CheckError {
+    /// The lock cannot be answered for under one assumption set, and maybe under
+    /// others it can.
+    fn is_refusal(&self) -> bool {
+        match self {
+            CheckError::Lock(_)
+            | CheckError::Closure { .. }
+            | CheckError::NotModelled(_)
+            | CheckError::World(_) => true,
+            CheckError::Concrete(_) | CheckError::Engine(_) | CheckError::Sizes(_) => false,
+        }
+    }
+
+    /// The search was told to stop before it had begun.
+    fn is_stop(&self) -> bool {
+        let CheckError::Closure { source, .. } = self else {
+            return false;
+        };
+        matches!(source, ClosureError::Stopped)
+    }
+}
+
 /// A lock, ready to be explored under any assumption set.
 pub struct Checker<'f> {
-    file: &'f LockFile,
-    options: CheckOptions,
-    simulate: Option<SimulateOptions>,
+    pub(super) file: &'f LockFile,
+    pub(super) options: CheckOptions,
+    pub(super) simulate: Option<SimulateOptions>,
     order: Vec<Fault>,
-    tables: FxHashMap<Needs, Arc<Tables>>,
+    /// Clients give commands up after a tick, whatever the faults.
+    pub(super) impatient: bool,
+    /// How much further than it must be the horizon is.
+    pub(super) reach: i64,
+    pub(super) tables: FxHashMap<Needs, Arc<Tables>>,
+    pub(super) seen: Seen,
 }
 
 impl<'f> Checker<'f> {
@@ -90,7 +121,10 @@ impl<'f> Checker<'f> {
             options,
             simulate: None,
             order: Vec::new(),
+            impatient: false,
+            reach: 1,
             tables: FxHashMap::default(),
+            seen: Seen::new(file),
         })
     }
 
@@ -107,33 +141,90 @@ impl<'f> Checker<'f> {
         self.order = faults;
     }
 
-    fn order_in(&self, set: &[Switch]) -> Vec<Fault> {
+    pub(super) fn order_in(&self, set: &[Switch]) -> Vec<Fault> {
         let on = |fault: &&Fault| find(set, **fault).is_some();
         self.order.iter().filter(on).copied().collect()
     }
 
-    /// Checks every set and puts the answers together.
+    /// Checks every set and puts the answers together. Sets under which the lock is
+    /// refused are unknown, with the reason.
     ///
     /// # Errors
-    /// See [`CheckError`].
+    /// See [`CheckError`]; a refusal only if it befalls every set.
     pub fn check(
         &mut self,
         sets: &[Vec<Switch>],
         observer: &dyn Observer,
     ) -> Result<CheckReport, CheckError> {
-        let mut results = Vec::new();
-        for set in sets {
-            results.extend(self.check_set(set, observer)?);
+        let mut cells: Vec<Option<Vec<CheckResult>>> = vec![None; sets.len()];
+        let mut refused = None;
+        let mut answered = sets.is_empty();
+        for quick in self.passes(sets.len()) {
+            for (set, cells) in sets
+                .iter()
+                .zip(&mut cells)
+                .filter(|(_, cells)| cells.is_none())
+            {
+                match self.check_within(quick, set, observer) {
+                    Err(error) if error.is_refusal() => {
+                        *cells = Some(self.unknown(set, &error.to_string()));
+                        refused.get_or_insert(error);
+                    }
+                    found => {
+                        *cells = found?;
+                        answered = true;
+                    }
+                }
+            }
         }
+        if let Some(error) = refused.filter(|_| !answered) {
+            return Err(error);
+        }
+        let results = cells.into_iter().flatten().flatten().collect();
         Ok(CheckReport {
             schema: SCHEMA.into(),
             lock: concrete::reference(self.file),
             setup: self.setup(&[]),
             results,
+            warnings: self.seen.warnings(self.file),
         })
     }
 
-    /// Checks one assumption set.
+    /// Limits of the rounds in which sets are searched. If the time is limited small
+    /// ones come first, so that a large one does not use it up for all.
+    fn passes(&self, sets: usize) -> Vec<Option<u64>> {
+        match self.options.timed && sets > 1 && self.simulate.is_none() {
+            true => vec![Some(QUICK_STATES), None],
+            false => vec![None],
+        }
+    }
+
+    /// Checks one assumption set; `None` if it is larger than `quick`.
+    fn check_within(
+        &mut self,
+        quick: Option<u64>,
+        set: &[Switch],
+        observer: &dyn Observer,
+    ) -> Result<Option<Vec<CheckResult>>, CheckError> {
+        let whole = self.options.explore.states_max;
+        let Some(quick) = quick.filter(|quick| whole.is_none_or(|whole| *quick < whole)) else {
+            return self.check_set(set, observer).map(Some);
+        };
+        self.options.explore.states_max = Some(quick);
+        let cells = self.check_set(set, observer);
+        self.options.explore.states_max = whole;
+        let larger = StopReason::StateLimit(quick).to_string();
+        let is_larger = |cell: &CheckResult| {
+            cell.reason
+                .as_ref()
+                .is_some_and(|reason| reason.contains(&larger))
+        };
+        Ok(Some(cells?).filter(|cells| !cells.iter().any(is_larger)))
+    }
+
+    /// Checks one assumption set. Where faults hold messages up it is searched twice,
+    /// with clients that wait longer than the lease, and with clients that hardly wait:
+    /// the one reads replies that come too late, the other leaves requests behind.
     ///
     /// # Errors
     /// See [`CheckError`].
@@ -143,43 +234,35 @@ impl<'f> Checker<'f> {
         observer: &dyn Observer,
     ) -> Result<Vec<CheckResult>, CheckError> {
         observer.begins(&assumptions(set));
-        let plan = match self.plan(set) {
-            Err(CheckError::Closure {
-                source: source @ ClosureError::Stopped,
-                ..
-            }) => return Ok(self.unknown(set, &source.to_string())),
-            plan => plan?,
+        let patient = self.check_once(set, observer)?;
+        if !self.patience_matters(set).is_ok_and(|matters| matters) {
+            return Ok(patient);
+        }
+        self.impatient = true;
+        let impatient = self.check_once(set, observer);
+        self.impatient = false;
+        let pairs = patient.into_iter().zip(impatient?);
+        Ok(pairs.map(|(a, b)| a.and(b)).collect())
+    }
+
+    fn check_once(
+        &mut self,
+        set: &[Switch],
+        observer: &dyn Observer,
+    ) -> Result<Vec<CheckResult>, CheckError> {
+        let words = match self.plan(set) {
+            Err(error) if error.is_stop() => return Ok(self.unknown(set, &error.to_string())),
+            plan => plan?.words(),
         };
         if let Some(reason) = self.unfollowed(set) {
             return Ok(self.unknown(set, &reason));
         }
-        match plan.words() {
-            0..=2 => self.search::<2>(plan, set, observer),
-            3 => self.search::<3>(plan, set, observer),
-            4 => self.search::<4>(plan, set, observer),
-            _ => self.search::<8>(plan, set, observer),
+        match words {
+            0..=2 => self.search::<2>(set, observer),
+            3 => self.search::<3>(set, observer),
+            4 => self.search::<4>(set, observer),
+            _ => self.search::<8>(set, observer),
         }
-    }
-
-    /// A combination that the world does not follow: a server that stands still
-    /// or whose clock jumps while it holds a WAIT back, one that restarts or stands
-    /// still while it asks for its replica.
-    fn unfollowed(&self, set: &[Switch]) -> Option<String> {
-        let first = |faults: &[Fault]| {
-            let on = |fault: &&Fault| find(set, **fault).is_some();
-            faults.iter().find(on).map(|fault| fault.info().id)
-        };
-        let told = |what, id| format!("{what} under {id} is not in the model yet");
-        let waiting = first(&[Fault::NodePause, Fault::ClockJump]).filter(|_| self.waits(set));
-        let asking = first(&[
-            Fault::RestartNone,
-            Fault::RestartEverysec,
-            Fault::RestartAlways,
-            Fault::NodePause,
-        ]);
-        let asking = asking.filter(|_| find(set, Fault::MinReplicas).is_some());
-        let waiting = waiting.map(|id| told("WAIT", id));
-        waiting.or_else(|| asking.map(|id| told(Fault::MinReplicas.info().id, id)))
     }
 
     /// Nothing was explored, so nothing is known.
@@ -215,36 +298,24 @@ impl<'f> Checker<'f> {
             return Err(CheckError::Sizes(reason));
         }
         match plan.words() {
-            0..=2 => self.walk::<2>(plan, set, seeds, length),
-            3 => self.walk::<3>(plan, set, seeds, length),
-            4 => self.walk::<4>(plan, set, seeds, length),
-            _ => self.walk::<8>(plan, set, seeds, length),
+            0..=2 => self.walk::<2>(set, seeds, length),
+            3 => self.walk::<3>(set, seeds, length),
+            4 => self.walk::<4>(set, seeds, length),
+            _ => self.walk::<8>(set, seeds, length),
         }
     }
 
     /// The world of one assumption set, not yet of a width.
     ///
     /// # Errors
-    /// If the lock cannot be closed, or fails the guard.
+    /// If the lock cannot be closed.
     pub fn plan(&mut self, set: &[Switch]) -> Result<Plan, CheckError> {
         lag(set)?;
         let tables = self.tables(set)?;
         Ok(Plan::new(self.world_config(set), tables))
     }
 
-    fn world_config(&self, set: &[Switch]) -> WorldConfig {
-        let sizes = &self.options.sizes;
-        WorldConfig {
-            clients: sizes.clients,
-            nodes: sizes.nodes,
-            ttl_ticks: sizes.ttl_ticks,
-            reentrant: self.file.reentrant,
-            switches: set.to_vec(),
-            order: self.order_in(set),
-        }
-    }
-
-    fn tables(&mut self, set: &[Switch]) -> Result<Arc<Tables>, CheckError> {
+    pub(super) fn tables(&mut self, set: &[Switch]) -> Result<Arc<Tables>, CheckError> {
         let needs = self.needs(set);
         if let Some(tables) = self.tables.get(&needs) {
             return Ok(Arc::clone(tables));
@@ -254,289 +325,18 @@ impl<'f> Checker<'f> {
         Ok(tables)
     }
 
-    fn close(&self, needs: Needs) -> Result<Tables, CheckError> {
-        let file = self.file.path.clone();
-        let mut config = self.config(needs.horizon_ms);
-        let own = crate::world::symbols::OWN_NAME;
-        let present = crate::world::symbols::PRESENT;
-        let mut program = Program::start(self.file, &config, own, present)?;
-        let mut scripts = ScriptEngine::new()?;
-        let closure = Closure::build(
-            &mut program,
-            &mut scripts,
-            needs,
-            &*self.options.explore.should_stop,
-        )
-        .map_err(|source| CheckError::Closure {
-            file: file.clone(),
-            source,
-        })?;
-        let tables = Tables::build(closure).map_err(|source| CheckError::Closure {
-            file: file.clone(),
-            source,
-        })?;
-        config.horizon_ms *= HORIZON_FACTOR;
-        let mut program = Program::start(self.file, &config, own, present)?;
-        guard::walk(&mut program, &tables, self.options.guard)
-            .map_err(|source| CheckError::Guard { file, source })?;
-        Ok(tables)
-    }
-
-    /// What the lock file sees.
-    pub fn config(&self, horizon_ms: i64) -> Config {
-        let sizes = &self.options.sizes;
-        Config {
-            nodes: sizes.nodes,
-            ttl_ms: i64::from(sizes.ttl_ticks) * sizes.tick_ms,
-            timeout_ms: i64::from(sizes.timeout_ticks) * sizes.tick_ms,
-            key: "lock".into(),
-            params: sizes.params.clone(),
-            horizon_ms,
-        }
-    }
-
-    fn needs(&self, set: &[Switch]) -> Needs {
-        let sizes = &self.options.sizes;
-        let size = |fault: Fault| find(set, fault).map_or(0, |switch| switch.size);
-        let on = |fault: Fault| find(set, fault).is_some();
-        let drift = find(set, Fault::ClientDrift).map_or(0, |switch| switch.budget);
-        let skew = size(Fault::ClientSkew);
-        let stretch = size(Fault::ClientPause)
-            .max(size(Fault::Delay))
-            .max(size(Fault::NodePause));
-        let horizon = sizes.ttl_ticks + stretch + 2 * skew + drift + size(Fault::ClockJump) + 3;
-        let breaking = [
-            Fault::RestartNone,
-            Fault::RestartEverysec,
-            Fault::RestartAlways,
-            Fault::Failover,
-            Fault::SplitBrain,
-        ];
-        let lingering = [Fault::ClientPause, Fault::Delay, Fault::NodePause];
-        Needs {
-            clients: sizes.clients,
-            holds_max: if self.file.reentrant { 2 } else { 1 },
-            ttl_ms: i64::from(sizes.ttl_ticks) * sizes.tick_ms,
-            tick_ms: sizes.step_ms(),
-            horizon_ms: i64::from(horizon) * sizes.step_ms(),
-            advance_max: size(Fault::ClientPause).max(if drift > 0 { 2 } else { 1 }),
-            skews: skews(skew as i8, drift as i8),
-            ageing: lingering.into_iter().any(on),
-            failing: breaking.into_iter().any(on),
-            jump: size(Fault::ClockJump),
-            slots: self.world_config(set).slots() as u8,
-            refusing: on(Fault::MinReplicas),
-        }
-    }
-
-    /// The setup of a trace under `set`.
-    pub fn setup(&self, set: &[Switch]) -> Setup {
-        let sizes = &self.options.sizes;
-        let persistence = if find(set, Fault::RestartEverysec).is_some() {
-            "everysec"
-        } else if find(set, Fault::RestartAlways).is_some() {
-            "always"
-        } else {
-            "none"
-        };
-        let mut params = self.file.params.clone();
-        params.extend(sizes.params.clone());
-        let config = self.config(0);
-        Setup {
-            clients: sizes.clients,
-            nodes: sizes.nodes,
-            ttl_ms: config.ttl_ms,
-            tick_ms: sizes.step_ms(),
-            timeout_ms: config.timeout_ms,
-            key: config.key,
-            params,
-            epoch_ms: trace::EPOCH_MS,
-            persistence: persistence.into(),
-            replicas: u8::from(self.world_config(set).lag() > 0 || self.waits(set)),
-            min_replicas: u8::from(find(set, Fault::MinReplicas).is_some()),
-        }
-    }
-
-    /// The lock sends WAIT, so its nodes have replicas, failover or not.
-    fn waits(&self, set: &[Switch]) -> bool {
-        let tables = self.tables.get(&self.needs(set));
-        tables.is_some_and(|tables| tables.waits())
-    }
-
-    fn search<const W: usize>(
-        &self,
-        plan: Plan,
-        set: &[Switch],
-        observer: &dyn Observer,
-    ) -> Result<Vec<CheckResult>, CheckError> {
-        let world: Arc<World<W>> = Arc::new(plan.build()?);
-        let started = observer.seconds();
-        let mut explore_options = self.options.explore.clone();
-        explore_options.deadlock = self.options.properties.contains(&Property::DeadlockFreedom);
-        let found = match &self.simulate {
-            Some(options) => simulated(simulate(&*world, options)),
-            None => explore(Arc::clone(&world), explore_options, observer.progress()),
-        };
-        let seconds = observer.seconds() - started;
-        let mut results = Vec::new();
-        for property in self.applicable() {
-            results.push(self.answer(&world, set, &found, property, seconds)?);
-        }
-        Ok(results)
-    }
-
     /// The properties asked for that make sense for this lock.
-    fn applicable(&self) -> Vec<Property> {
+    pub(super) fn applicable(&self) -> Vec<Property> {
         let asked = |property: &Property| self.options.properties.contains(property);
-        let fits = |property: &Property| *property != Property::Reentrancy || self.file.reentrant;
+        let fits = |property: &Property| {
+            *property != Property::Safety(Safety::Reentrancy) || self.file.reentrant
+        };
         PROPERTIES
             .iter()
             .map(|info| info.property)
             .filter(asked)
             .filter(fits)
             .collect()
-    }
-
-    fn answer<const W: usize>(
-        &self,
-        world: &World<W>,
-        set: &[Switch],
-        found: &Exploration<State<W>>,
-        property: Property,
-        seconds: f64,
-    ) -> Result<CheckResult, CheckError> {
-        let path = match property {
-            Property::DeadlockFreedom => found.deadlock.as_ref(),
-            _ => found
-                .violations
-                .get(property as usize)
-                .and_then(Option::as_ref),
-        };
-        let trace = path
-            .map(|path| self.trace(world, set, path, property))
-            .transpose()?;
-        let (verdict, reason) = if trace.is_some() {
-            (Verdict::Violated, None)
-        } else if found.complete && found.overflow == 0 {
-            (Verdict::Holds, None)
-        } else {
-            (Verdict::Unknown, Some(unknown_because(found)))
-        };
-        Ok(CheckResult {
-            property: property.info().id.into(),
-            assumptions: assumptions(set),
-            verdict,
-            reason,
-            states: found.states,
-            transitions: found.transitions,
-            depth: found.depth,
-            seconds,
-            trace,
-        })
-    }
-
-    fn trace<const W: usize>(
-        &self,
-        world: &World<W>,
-        set: &[Switch],
-        path: &Path<State<W>>,
-        property: Property,
-    ) -> Result<Trace, CheckError> {
-        self.concretise(world, set, &path.steps, Some(property), None)
-    }
-
-    fn walk<const W: usize>(
-        &self,
-        plan: Plan,
-        set: &[Switch],
-        seeds: std::ops::Range<u64>,
-        length: usize,
-    ) -> Result<Vec<Trace>, CheckError> {
-        let world: World<W> = plan.build()?;
-        seeds
-            .map(|seed| {
-                let moves = random_walk(&world, seed, length);
-                self.concretise(&world, set, &moves, None, Some(seed))
-            })
-            .collect()
-    }
-
-    /// A path of this lock's world as a trace.
-    ///
-    /// # Errors
-    /// If the tables and the live program part ways.
-    pub fn concretise<const W: usize>(
-        &self,
-        world: &World<W>,
-        set: &[Switch],
-        moves: &[(Action, State<W>)],
-        property: Option<Property>,
-        seed: Option<u64>,
-    ) -> Result<Trace, CheckError> {
-        let config = self.config(world.tables.needs.horizon_ms);
-        let heading = Heading {
-            property,
-            seed,
-            setup: self.setup(set),
-            assumptions: assumptions(set),
-        };
-        Ok(concrete::concretise(
-            world, self.file, &config, moves, heading,
-        )?)
-    }
-}
-
-/// What random runs found, as a search that did not see everything.
-fn simulated<S>(found: Simulation<S>) -> Exploration<S> {
-    Exploration {
-        states: 0,
-        transitions: found.steps,
-        depth: 0,
-        complete: false,
-        stop_reason: Some(StopReason::Simulated(found.walks)),
-        overflow: 0,
-        violations: found.violations,
-        deadlock: None,
-    }
-}
-
-fn unknown_because<S>(found: &Exploration<S>) -> String {
-    match &found.stop_reason {
-        Some(StopReason::Overflow(bits)) => overflow_reason(*bits),
-        Some(reason) => reason.to_string(),
-        None => overflow_reason(found.overflow),
-    }
-}
-
-/// A replica lags behind by some writes, and by few.
-fn lag(set: &[Switch]) -> Result<(), CheckError> {
-    let most = crate::world::LAG_MAX;
-    let promotes = |switch: &&Switch| switch.fault.info().unit == SizeUnit::Writes;
-    let wrong = |switch: &&Switch| !(1..=most).contains(&usize::from(switch.size));
-    match set.iter().filter(promotes).find(wrong) {
-        Some(switch) => {
-            let id = switch.fault.info().id;
-            Err(CheckError::Sizes(format!(
-                "the size of {id} is {}; it must be from 1 to {most} writes",
-                switch.size
-            )))
-        }
-        None => Ok(()),
-    }
-}
-
-fn find(set: &[Switch], fault: Fault) -> Option<&Switch> {
-    set.iter().find(|switch| switch.fault == fault)
-}
-
-fn skews(size: i8, drift: i8) -> Vec<i8> {
-    if drift > 0 {
-        return (-(size + drift)..=size + drift).collect();
-    }
-    if size > 0 {
-        vec![-size, 0, size]
-    } else {
-        vec![0]
     }
 }
 

@@ -12,26 +12,27 @@ pub struct Sizes {
     pub clients: u8,
     /// Independent servers, 1 to 7.
     pub nodes: u8,
-    /// The lease in ticks, 1 to 30.
+    /// The lease in ticks, 1 to 60.
     pub ttl_ticks: u8,
     /// Milliseconds that the lock file sees for a tick, at least 10.
     pub tick_ms: i64,
-    /// Default time-out of a command in ticks.
-    pub timeout_ticks: u8,
+    /// Default time-out of a command in ticks. Without one a tick; under faults that
+    /// hold messages up a tick more than the lease, if they hold them up for so long.
+    pub timeout_ticks: Option<u8>,
     /// Values for the file's declared parameters.
     pub params: BTreeMap<String, f64>,
 }
 
 impl Sizes {
-    /// Two clients, a lease of three ticks of a second, time-outs of one tick.
+    /// Two clients, a lease of three ticks of a second.
     pub fn for_file(file: &LockFile) -> Sizes {
         Sizes {
             clients: 2,
             nodes: file.nodes.default,
             ttl_ticks: 3,
             tick_ms: 1000,
-            timeout_ticks: 1,
-            params: BTreeMap::new(),
+            timeout_ticks: None,
+            params: file.checked_params.clone(),
         }
     }
 
@@ -59,8 +60,9 @@ impl Sizes {
         let nodes = file.nodes;
         let what = format!("the number of nodes for {}", file.name);
         range(&what, self.nodes.into(), nodes.min.into(), nodes.max.into())?;
-        range("the TTL in ticks", self.ttl_ticks.into(), 1, 30)?;
+        range("the TTL in ticks", self.ttl_ticks.into(), 1, 60)?;
         range("the tick in ms", self.tick_ms, 10, 3_600_000)?;
-        range("the time-out in ticks", self.timeout_ticks.into(), 1, 30)
+        let timeout = self.timeout_ticks.unwrap_or(1);
+        range("the time-out in ticks", timeout.into(), 1, 120)
     }
 }

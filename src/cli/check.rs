@@ -79,7 +79,8 @@ pub fn run(args: Args) -> Ended {
         ..ExploreOptions::default()
     };
     let screen = Screen::new(args.format == Format::Json);
-    let options = plan.options(properties, explore);
+    let mut options = plan.options(properties, explore);
+    options.timed = timeout.is_some();
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     if let Some(walks) = args.simulate {
         screen::note(format_args!(

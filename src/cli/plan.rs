@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 
-use crate::check::{CheckOptions, ExploreOptions, Sizes};
+use crate::check::{CheckOptions, Chosen, ExploreOptions, Guard, Sizes};
 use crate::lock::{LockFile, builtin_names};
 use crate::nearest;
+use crate::trace::LockRef;
 use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property, SizeUnit, Switch};
-use crate::world::guard::Effort;
 
 use super::Failure;
 
@@ -37,15 +37,17 @@ pub struct LockArgs {
     /// Independent servers [default: what the lock asks for]
     #[arg(long)]
     pub nodes: Option<u8>,
-    /// The lease in ticks
-    #[arg(long, default_value_t = 3)]
-    pub ttl_ticks: u8,
-    /// Milliseconds of a tick, as the lock file sees them
-    #[arg(long, default_value_t = 1000)]
-    pub tick_ms: i64,
-    /// Ticks after which a command without a time-out of its own gives up
-    #[arg(long, default_value_t = 1)]
-    pub timeout_ticks: u8,
+    /// The lease in ticks [default: 3, or what the lock's own durations ask for]
+    #[arg(long)]
+    pub ttl_ticks: Option<u8>,
+    /// Milliseconds of a tick, as the lock file sees them [default: 1000, or what
+    /// divides the lock's own durations]
+    #[arg(long)]
+    pub tick_ms: Option<i64>,
+    /// Ticks after which a command without a time-out of its own gives up [default: 1; a
+    /// tick more than the lease where faults hold messages up]
+    #[arg(long)]
+    pub timeout_ticks: Option<u8>,
     /// A value for one of the file's declared parameters (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',')]
     pub param: Vec<String>,
@@ -74,23 +76,30 @@ impl LockArgs {
         let sizes = Sizes {
             clients: self.clients,
             nodes: self.nodes.unwrap_or(file.nodes.default),
-            ttl_ticks: self.ttl_ticks,
-            tick_ms: self.tick_ms,
+            ttl_ticks: self.ttl_ticks.unwrap_or(3),
+            tick_ms: self.tick_ms.unwrap_or(1000),
             timeout_ticks: self.timeout_ticks,
             params: self.params(&file)?,
         };
+        let chosen = Chosen {
+            ttl_ticks: self.ttl_ticks.is_some(),
+            tick_ms: self.tick_ms.is_some(),
+        };
+        let sizes = sizes.fitted(&file, chosen);
+        let parts = sizes.ttl_ticks / self.ttl_ticks.unwrap_or(3).max(1);
+        let ticks = (sizes.ttl_ticks, parts);
         let sets = if self.all {
             // A setting of servers, which takes behaviours away as well.
             let faults = FAULTS.iter().map(|info| info.fault);
-            vec![self.switches(faults.filter(|fault| *fault != Fault::MinReplicas))?]
+            vec![self.switches(faults.filter(|fault| *fault != Fault::MinReplicas), ticks)?]
         } else if self.assume.is_empty() {
             let mut sets = vec![Vec::new()];
             for info in &FAULTS {
-                sets.push(self.switches([info.fault].into_iter())?);
+                sets.push(self.switches([info.fault].into_iter(), ticks)?);
             }
             sets
         } else {
-            vec![self.switches(parse_faults(&self.assume)?.into_iter())?]
+            vec![self.switches(parse_faults(&self.assume)?.into_iter(), ticks)?]
         };
         Ok(LockPlan {
             file,
@@ -100,9 +109,13 @@ impl LockArgs {
         })
     }
 
-    fn switches(&self, faults: impl Iterator<Item = Fault>) -> anyhow::Result<Vec<Switch>> {
+    fn switches(
+        &self,
+        faults: impl Iterator<Item = Fault>,
+        (ttl_ticks, parts): (u8, u8),
+    ) -> anyhow::Result<Vec<Switch>> {
         let budgets = numbers("--budget", &self.budget, 1..=7)?;
-        let sizes = numbers("--size", &self.size, 1..=20)?;
+        let sizes = numbers("--size", &self.size, 1..=60)?;
         let sizeless = |fault: &&Fault| fault.info().unit == SizeUnit::None;
         if let Some(fault) = sizes.keys().find(sizeless) {
             bail!("{} has no size; drop it from --size", fault.info().id);
@@ -114,13 +127,13 @@ impl LockArgs {
                 size: sizes
                     .get(&fault)
                     .copied()
-                    .unwrap_or_else(|| fault.default_size(self.ttl_ticks)),
+                    .unwrap_or_else(|| fault.size_in_parts(ttl_ticks, parts)),
             })
             .collect())
     }
 
     fn params(&self, file: &LockFile) -> anyhow::Result<BTreeMap<String, f64>> {
-        let mut params = BTreeMap::new();
+        let mut params = file.checked_params.clone();
         for text in &self.param {
             let (name, value) = pair("--param", text)?;
             if !file.params.contains_key(name) {
@@ -147,18 +160,9 @@ impl LockPlan {
             sizes: self.sizes.clone(),
             properties,
             explore,
-            guard: guard_effort(self.seed),
+            guard: Guard::usual(self.seed),
+            timed: false,
         }
-    }
-}
-
-/// The guard's effort in every check: enough to catch each planted wrong merge
-/// of the tests, and a fraction of a second.
-pub fn guard_effort(seed: u64) -> Effort {
-    Effort {
-        seed,
-        words: 20,
-        length: 2000,
     }
 }
 
@@ -177,6 +181,42 @@ pub fn load(name: &str) -> Result<LockFile, Failure> {
         return Err(Failure::usage(error));
     }
     LockFile::load(path).map_err(Failure::usage)
+}
+
+/// The lock of a trace: the file that it names if that is the one, or the built-in
+/// lock, or a lock file that lies near the trace or here, of the same hash.
+pub fn find(lock: &LockRef, trace: &Path) -> Result<LockFile, Failure> {
+    let same = |file: &LockFile| file.sha256.eq_ignore_ascii_case(&lock.sha256);
+    let named = load(&lock.path);
+    if named.as_ref().is_ok_and(same) {
+        return named;
+    }
+    let built_in = LockFile::builtin(&lock.name).ok().filter(same);
+    if let Some(file) = built_in.or_else(|| near(trace).into_iter().find(same)) {
+        return Ok(file);
+    }
+    named.map_err(|failure| {
+        let hint =
+            "no lock file near the trace has the hash that it names; say where it is with --lock";
+        failure.context(hint.to_owned())
+    })
+}
+
+/// Lock files beside a trace, in the folders around it, and here.
+fn near(trace: &Path) -> Vec<LockFile> {
+    const FOLDERS_UP: usize = 3;
+    const FILES_MAX: usize = 500;
+    let trace = trace.canonicalize().unwrap_or_else(|_| trace.to_owned());
+    let here = std::env::current_dir().unwrap_or_default();
+    let around = trace.ancestors().skip(1).take(FOLDERS_UP);
+    let folders = around.chain(here.ancestors().take(FOLDERS_UP));
+    let entries = folders.filter_map(|folder| std::fs::read_dir(folder).ok());
+    entries
+        .flat_map(|entries| entries.flatten().take(FILES_MAX))
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "lua"))
+        .filter_map(|path| LockFile::load(&path).ok())
+        .collect()
 }
 
 /// The properties with these ids; all of them if none is named.

@@ -38,8 +38,10 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
     let trace = trace::read(&args.trace).map_err(Failure::usage)?;
-    let name = args.lock.clone().unwrap_or_else(|| trace.lock.path.clone());
-    let file = plan::load(&name)?;
+    let file = match &args.lock {
+        Some(name) => plan::load(name)?,
+        None => plan::find(&trace.lock, &args.trace)?,
+    };
     trace::check_lock(&trace, &file.sha256).map_err(Failure::usage)?;
     let real = args.real.find()?;
     let mut pool = GatePool::new(real.gate);

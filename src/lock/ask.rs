@@ -1,117 +1,166 @@
 //! Answers the words that suspend: what a thread asked for, and what comes next.
 
-use mlua::{MultiValue, Table, Value};
-
-use super::convert;
 use super::error::LockError;
-use super::program::{Program, THREADS_MAX, Worker};
+use super::program::{Program, THREADS_MAX, Wait, Worker};
+use super::run::message_values;
 use super::types::*;
 use super::words::Word;
+use crate::lua::text::{self, Span, Text};
+use crate::lua::{Key, Native, Refusal, RefusalKind, Stop, Table, TableId, Value};
 use crate::trace::Outcome;
 
 /// What happens to the thread that asked.
 pub(crate) enum Next {
     /// It runs on at once with these values.
-    Resume(MultiValue),
+    Resume(Vec<Value>),
     /// It waits.
-    Wait(Waiting),
+    Wait(Wait),
     /// It ends with an error of the user's own; the reason names the place.
     Fail(String),
     /// It ends.
     End,
 }
 
-/// A word with its arguments, as the C function yielded it.
+/// A word with its arguments.
 struct Ask {
     word: Word,
-    /// The user's line.
-    line: u32,
     /// From 0.
     node: i64,
     /// ms, or negative for the default.
     timeout_ms: f64,
-    values: MultiValue,
+    values: Vec<Value>,
 }
 
 impl Ask {
-    fn read(mut values: MultiValue, line_of: impl Fn(u32) -> u32) -> Option<Ask> {
-        let timeout_ms = convert::number(&values.pop_back()?)?;
-        let node = values.pop_back()?.as_i64()? - 1;
-        let line = line_of(u32::try_from(values.pop_back()?.as_i64()?).unwrap_or(0));
-        let word = Word::from_number(values.pop_back()?.as_i64()?)?;
-        Some(Ask {
-            word,
-            line,
-            node,
-            timeout_ms,
-            values,
-        })
-    }
-
     fn value(&self, index: usize) -> &Value {
         self.values.get(index).unwrap_or(&Value::Nil)
     }
 
-    fn text(&self, index: usize) -> Option<String> {
-        Some(self.value(index).as_string()?.to_string_lossy())
+    fn plain(&self, index: usize) -> Option<String> {
+        match self.value(index) {
+            Value::Text(text) => {
+                let plain = text.as_plain()?;
+                Some(String::from_utf8_lossy(plain).into_owned())
+            }
+            _ => None,
+        }
     }
 }
 
-type Answer = Result<Next, String>;
+/// What is wrong with what was asked.
+enum Wrong {
+    Message(String),
+    Refused(Refusal),
+}
+
+impl From<String> for Wrong {
+    fn from(message: String) -> Wrong {
+        Wrong::Message(message)
+    }
+}
+
+impl From<&str> for Wrong {
+    fn from(message: &str) -> Wrong {
+        Wrong::Message(message.to_owned())
+    }
+}
+
+impl From<Refusal> for Wrong {
+    fn from(refusal: Refusal) -> Wrong {
+        Wrong::Refused(refusal)
+    }
+}
+
+type Answer<T = Next> = Result<T, Wrong>;
+
+fn refuse<T>(kind: RefusalKind, what: &str) -> Answer<T> {
+    Err(Wrong::Refused(Refusal {
+        kind,
+        what: what.to_owned(),
+        line: 0,
+    }))
+}
 
 impl Program {
-    /// Answers what a thread yielded.
+    /// Answers what a thread asked for from `output.line`.
     pub(crate) fn answer(
         &mut self,
         thread: Thread,
-        yielded: MultiValue,
+        native: Native,
+        values: Vec<Value>,
         output: &mut Output,
     ) -> Result<Next, LockError> {
-        let lines = &self.file.rewritten;
-        let ask = Ask::read(yielded, |line| lines.user_line(line));
-        let Some(ask) = ask else {
-            return Err(LockError::Engine(mlua::Error::runtime(
-                "a coroutine yielded without a word",
-            )));
+        let Some(word) = Word::of(native) else {
+            return Ok(Next::End);
         };
-        output.line = ask.line;
-        let answer = match ask.word {
+        let bound = native.node > 0;
+        let ask = Ask {
+            word,
+            node: if bound { i64::from(native.node) - 1 } else { 0 },
+            timeout_ms: native.timeout_us as f64 / 1000.0,
+            values,
+        };
+        let line = output.line;
+        let answer = self.answer_word(thread, &ask, output);
+        answer.map_err(|wrong| match wrong {
+            Wrong::Message(message) => LockError::Run {
+                at: self.shared.file.at(line),
+                message,
+            },
+            Wrong::Refused(refusal) => self.explain(Stop::Refused(Refusal { line, ..refusal })),
+        })
+    }
+
+    fn answer_word(&mut self, thread: Thread, ask: &Ask, output: &mut Output) -> Answer {
+        match ask.word {
             Word::Redis | Word::Script | Word::Subscribe | Word::Unsubscribe => {
-                self.command(thread, &ask, output)
+                self.command(thread, ask, output)
             }
-            Word::Sleep => self.duration(&ask, 0).map(|ms| match ms {
-                0 => Next::Wait(Waiting::Ready),
-                left_ms => Next::Wait(Waiting::Sleep { left_ms }),
-            }),
-            Word::Random => random(&ask),
-            Word::Wait => self.wait_for_message(&ask)?,
-            Word::Spawn | Word::Every => self.spawn(&ask),
-            Word::Stop => self.stop(thread, &ask, output),
+            Word::Sleep => {
+                let left = self.duration(ask, 0, output)?;
+                Ok(Next::Wait(match self.ms(left) {
+                    ..=0 => Wait::Ready,
+                    _ => Wait::Sleep { left },
+                }))
+            }
+            Word::Random => random(ask),
+            Word::Wait => self.wait_for_message(ask, output),
+            Word::Spawn | Word::Every => self.spawn(ask, output),
+            Word::Stop => self.stop(thread, ask, output),
             Word::Error => {
-                let reason = ask.text(0).unwrap_or_else(|| "error".to_string());
-                Ok(Next::Fail(format!(
-                    "{}:{}: {reason}",
-                    self.file.path, ask.line
-                )))
+                let reason = match ask.value(0) {
+                    Value::Text(text) => text::printable(text.bytes()),
+                    Value::Number(number) => crate::lua::number::to_text(*number),
+                    _ => "error".to_owned(),
+                };
+                let at = self.shared.file.at(output.line);
+                Ok(Next::Fail(format!("{at}: {reason}")))
             }
             Word::Lost if thread != 0 => {
                 self.lose(output);
-                Ok(Next::Resume(MultiValue::new()))
+                Ok(Next::Resume(Vec::new()))
             }
             Word::Held | Word::Busy | Word::Failed | Word::Lost if thread != 0 => Err(format!(
                 "{}() is an outcome of an operation; a background thread can only report lost()",
                 ask.word.name()
-            )),
-            Word::Held | Word::Busy | Word::Failed | Word::Lost => self.say_outcome(&ask)?,
-        };
-        answer.map_err(|message| LockError::Run {
-            at: format!("{}:{}", self.file.path, ask.line),
-            message,
-        })
+            )
+            .into()),
+            Word::Held | Word::Busy | Word::Failed | Word::Lost => self.say_outcome(ask),
+            // The others are answered where they are said.
+            _ => Ok(Next::End),
+        }
+    }
+
+    fn note(&self, ms: f64, ends: bool, output: &mut Output) {
+        output.durations.push(UsedDuration {
+            ms,
+            ends,
+            line: output.line,
+        });
     }
 
     fn command(&mut self, thread: Thread, ask: &Ask, output: &mut Output) -> Answer {
-        let nodes = self.config.nodes;
+        let nodes = self.shared.config.nodes;
         let node = u8::try_from(ask.node).ok().filter(|node| *node < nodes);
         let node = node.ok_or_else(|| {
             format!(
@@ -119,63 +168,118 @@ impl Program {
                 ask.node + 1
             )
         })?;
-        let timeout_ms = if ask.timeout_ms < 0.0 {
-            self.config.timeout_ms
-        } else {
-            self.horizon_allows(ask.timeout_ms.ceil())?
+        let ms = match ask.timeout_ms < 0.0 {
+            true => self.shared.config.timeout_ms,
+            false => ask.timeout_ms.ceil() as i64,
         };
+        self.note(ms as f64, true, output);
         let argv = match ask.word {
             Word::Script => self.eval(ask)?,
             Word::Subscribe | Word::Unsubscribe => self.channel(ask)?,
             _ => self.plain_command(ask)?,
         };
-        if thread == 0 {
-            self.client.op_sent = true;
-        }
         output.sent.push(Request {
             thread,
             node,
             argv,
-            line: ask.line,
+            line: output.line,
         });
-        Ok(Next::Wait(Waiting::Reply { node, timeout_ms }))
+        let left = Span { ms, ticks: 0 };
+        Ok(Next::Wait(Wait::Reply { node, left }))
     }
 
-    fn plain_command(&self, ask: &Ask) -> Result<Vec<Vec<u8>>, String> {
-        if ask.text(0).is_none() {
+    /// A value as a command's argument. Times print as their decimal ms.
+    fn argument(&self, value: &Value) -> Answer<Vec<u8>> {
+        let text = match value {
+            Value::Number(number) if !number.is_finite() => {
+                let shown = crate::lua::number::to_text(*number);
+                return Err(format!("{shown} can not be an argument of a command").into());
+            }
+            // All digits, as client libraries print numbers.
+            Value::Number(number) => return Ok(number.to_string().into_bytes()),
+            other => self.machine.text_of(other)?,
+        };
+        let Some(text) = text else {
+            let kind = match value {
+                Value::Table(_) => "table",
+                other => other.type_name(),
+            };
+            return Err(format!(
+                "a {kind} can not be an argument of a command; it takes texts, numbers and times"
+            )
+            .into());
+        };
+        if self.machine.clocks.scale.is_some()
+            && !text.is_symbolic()
+            && text.bytes().contains(&text::MARK)
+        {
+            return refuse(
+                RefusalKind::Lacks,
+                "sends a text with the byte 255, which the model does not follow",
+            );
+        }
+        Ok(self.machine.outgoing(&text))
+    }
+
+    fn plain_command(&self, ask: &Ask) -> Answer<Vec<Vec<u8>>> {
+        if ask.plain(0).is_none() {
             return Err("redis(command, ...) needs the command's name, such as \"GET\"".into());
         }
-        let values = ask.values.iter().enumerate();
-        values
-            .map(|(index, value)| {
-                convert::argument(&self.vm, value, &|ms| self.shown_time(ms))
-                    .map_err(|why| format!("argument {index} of the command: {why}"))
-            })
-            .collect()
+        let mut argv = Vec::with_capacity(ask.values.len());
+        for (index, value) in ask.values.iter().enumerate() {
+            argv.push(self.argument(value).map_err(|wrong| match wrong {
+                Wrong::Message(why) => {
+                    Wrong::Message(format!("argument {index} of the command: {why}"))
+                }
+                refused => refused,
+            })?);
+        }
+        Ok(argv)
     }
 
     /// A script as one EVAL with its whole text. Not EVALSHA: a client library
     /// may turn that into three commands, and a step must be one.
-    fn eval(&self, ask: &Ask) -> Result<Vec<Vec<u8>>, String> {
-        let name = ask.text(0).ok_or("script(name, keys, args) needs a name")?;
-        let text = self.file.scripts.get(&name).ok_or_else(|| {
+    fn eval(&self, ask: &Ask) -> Answer<Vec<Vec<u8>>> {
+        let name = ask
+            .plain(0)
+            .ok_or("script(name, keys, args) needs a name")?;
+        let text = self.shared.file.scripts.get(&name).ok_or_else(|| {
             format!("the file declares no script `{name}`; add it: scripts = {{ \"{name}\" }}")
         })?;
-        let mut keys = Vec::new();
-        let time = |ms| self.shown_time(ms);
-        let count = convert::arguments_of(&self.vm, ask.value(1), "the keys", &time, &mut keys)?;
+        let keys = self.arguments(ask.value(1), "the keys")?;
+        let args = self.arguments(ask.value(2), "the arguments")?;
         let mut argv = vec![
             b"EVAL".to_vec(),
             text.clone().into_bytes(),
-            count.to_string().into_bytes(),
+            keys.len().to_string().into_bytes(),
         ];
-        argv.append(&mut keys);
-        convert::arguments_of(&self.vm, ask.value(2), "the arguments", &time, &mut argv)?;
+        argv.extend(keys);
+        argv.extend(args);
         Ok(argv)
     }
 
-    fn channel(&mut self, ask: &Ask) -> Result<Vec<Vec<u8>>, String> {
-        let name = ask.text(0).ok_or("a channel's name must be a text")?;
+    /// Each element of a list; nothing for nil.
+    fn arguments(&self, list: &Value, what: &str) -> Answer<Vec<Vec<u8>>> {
+        let id = match list {
+            Value::Nil => return Ok(Vec::new()),
+            Value::Table(id) => *id,
+            _ => return Err(format!("{what} must be a list such as {{lock.key}}").into()),
+        };
+        let table = self.machine.heap.get(id);
+        let mut out = Vec::new();
+        for index in 1..=table.length() {
+            let key = Key::of(&Value::Number(index as f64));
+            let value = key.map_or(Value::Nil, |key| table.get(&key));
+            out.push(self.argument(&value).map_err(|wrong| match wrong {
+                Wrong::Message(why) => Wrong::Message(format!("{what}: {why}")),
+                refused => refused,
+            })?);
+        }
+        Ok(out)
+    }
+
+    fn channel(&mut self, ask: &Ask) -> Answer<Vec<Vec<u8>>> {
+        let name = ask.plain(0).ok_or("a channel's name must be a text")?;
         let verb = if ask.word == Word::Subscribe {
             self.client.channels.insert(name.clone());
             "SUBSCRIBE"
@@ -186,64 +290,75 @@ impl Program {
         Ok(vec![verb.into(), name.into_bytes()])
     }
 
-    /// What Redis gets to see of a time: a function of what the key keeps.
-    fn shown_time(&self, ms: f64) -> i64 {
-        let (clock, horizon) = (self.client.clock_ms, self.config.horizon_ms);
-        clock + (ms as i64 - clock).clamp(-horizon, horizon)
-    }
-
-    fn duration(&self, ask: &Ask, index: usize) -> Result<i64, String> {
-        match convert::number(ask.value(index)) {
-            Some(ms) if ms >= 0.0 => self.horizon_allows(ms.ceil()),
-            _ => Err(format!(
+    /// A duration that something ends after, in whole ms.
+    fn duration(&self, ask: &Ask, index: usize, output: &mut Output) -> Answer<Span> {
+        let span = match ask.value(index) {
+            Value::Number(ms) if *ms >= 0.0 && *ms < 1e12 => Span {
+                ms: ms.ceil() as i64,
+                ticks: 0,
+            },
+            Value::Duration(duration) if duration.scale == 1.0 => Span {
+                ms: duration.ms.ceil() as i64,
+                ticks: duration.ticks,
+            },
+            Value::Duration(_) | Value::Beyond(_) => {
+                return refuse(
+                    RefusalKind::Rounding,
+                    "waits for a duration that depends on what happens between two ticks, or on times long ago",
+                );
+            }
+            _ => {
+                return Err(format!(
+                    "{}() needs a number of ms that is not negative",
+                    ask.word.name()
+                )
+                .into());
+            }
+        };
+        if span.ticks != 0 && self.ms(span) < 0 {
+            return Err(format!(
                 "{}() needs a number of ms that is not negative",
                 ask.word.name()
-            )),
+            )
+            .into());
         }
+        self.note(span.ms as f64, true, output);
+        Ok(span)
     }
 
-    fn horizon_allows(&self, ms: f64) -> Result<i64, String> {
-        let horizon = self.config.horizon_ms;
-        if ms > horizon as f64 {
-            return Err(format!(
-                "{ms} ms is beyond the horizon of {horizon} ms, where times stop to be told apart; \
-                 raise the horizon of the check"
-            ));
-        }
-        Ok(ms as i64)
-    }
-
-    fn wait_for_message(&mut self, ask: &Ask) -> Result<Answer, LockError> {
+    fn wait_for_message(&mut self, ask: &Ask, output: &mut Output) -> Answer {
         if let Some((channel, payload)) = self.client.inbox.pop_front() {
-            return Ok(Ok(Next::Resume(self.message_values(&channel, &payload)?)));
+            return Ok(Next::Resume(message_values(&channel, &payload)));
         }
-        Ok(self.duration(ask, 0).map(|ms| match ms {
-            0 => Next::Wait(Waiting::Ready),
-            left_ms => Next::Wait(Waiting::Message { left_ms }),
+        let left = self.duration(ask, 0, output)?;
+        Ok(Next::Wait(match self.ms(left) {
+            ..=0 => Wait::Ready,
+            _ => Wait::Message { left },
         }))
     }
 
-    fn spawn(&mut self, ask: &Ask) -> Answer {
-        let (every_ms, body) = match ask.word {
-            Word::Every => (Some(self.duration(ask, 0)?), ask.value(1)),
+    fn spawn(&mut self, ask: &Ask, output: &mut Output) -> Answer {
+        let (every, body) = match ask.word {
+            Word::Every => (Some(self.duration(ask, 0, output)?), ask.value(1)),
             _ => (None, ask.value(0)),
         };
-        if every_ms == Some(0) {
+        if every.is_some_and(|every| self.ms(every) <= 0) {
             return Err("every(ms, fn) needs a pause of at least 1 ms between two rounds".into());
         }
-        let Value::Function(body) = body else {
-            return Err(format!("{}() needs a function to run", ask.word.name()));
-        };
-        let waiting = match every_ms {
-            Some(left_ms) => Waiting::Sleep { left_ms },
-            None => Waiting::Ready,
+        if !matches!(body, Value::Function(_) | Value::Native(_)) {
+            return Err(format!("{}() needs a function to run", ask.word.name()).into());
+        }
+        let wait = match every {
+            Some(left) => Wait::Sleep { left },
+            None => Wait::Ready,
         };
         let id = self.add_worker(Worker {
-            coroutine: None,
-            body: Some(body.clone()),
-            every_ms,
-            waiting,
-            line: ask.line,
+            stack: None,
+            body: body.clone(),
+            every,
+            late: false,
+            wait,
+            line: output.line,
         });
         let id = id.ok_or_else(|| {
             format!(
@@ -251,16 +366,15 @@ impl Program {
                  stop one first (is one left over from the round before?)"
             )
         })?;
-        Ok(Next::Resume(MultiValue::from_iter([Value::Number(
-            id as f64,
-        )])))
+        Ok(Next::Resume(vec![Value::Number(id as f64)]))
     }
 
     fn stop(&mut self, thread: Thread, ask: &Ask, output: &mut Output) -> Answer {
-        let target = match ask.values.front() {
+        let target = match ask.values.first() {
             None => i64::from(thread),
-            Some(Value::Nil) => return Ok(Next::Resume(MultiValue::new())),
-            Some(value) => value.as_i64().unwrap_or(-1),
+            Some(Value::Nil) => return Ok(Next::Resume(Vec::new())),
+            Some(Value::Number(number)) if number.fract() == 0.0 => *number as i64,
+            Some(_) => -1,
         };
         if target == 0 {
             return Err("stop() ends a background thread; an operation ends by `return`".into());
@@ -271,61 +385,94 @@ impl Program {
         let index = usize::try_from(target).ok().filter(|i| *i < THREADS_MAX);
         let index = index
             .ok_or("stop(thread) takes what spawn() or every() gave, or nothing for this thread")?;
-        if let Some(stopped) = self.client.workers[index].take() {
-            use Waiting::{Reply, TimedOut};
-            if matches!(stopped.waiting, Reply { .. } | TimedOut { .. }) {
-                output.abandoned.push(index as Thread);
-            }
+        if let Some(stopped) = self.client.workers[index].take()
+            && matches!(stopped.wait, Wait::Reply { .. } | Wait::TimedOut { .. })
+        {
+            output.abandoned.push(index as Thread);
         }
-        Ok(Next::Resume(MultiValue::new()))
+        Ok(Next::Resume(Vec::new()))
     }
 
     /// Makes the value that `return held(...)` and its like hand back.
-    fn say_outcome(&self, ask: &Ask) -> Result<Answer, LockError> {
-        let table = self.vm.lua.create_table()?;
-        table.raw_set("outcome", ask.word.name())?;
+    fn say_outcome(&mut self, ask: &Ask) -> Answer {
+        let mut table = Table::default();
+        let mut set = |name: &str, value: Value| table.set(Key::Text(Text::from(name)), value);
+        set("outcome", Value::text(ask.word.name()));
         let argument = ask.value(0);
         match ask.word {
-            Word::Held => match held_fields(argument) {
-                Ok((validity, fence)) => {
-                    table.raw_set("validity", validity)?;
-                    table.raw_set("fence", fence)?;
-                }
-                Err(message) => return Ok(Err(message)),
-            },
+            Word::Held => {
+                let (validity, fence) = self.held_fields(argument)?;
+                set("validity", validity);
+                set("fence", fence);
+            }
             Word::Failed => {
                 let reason = match argument {
-                    Value::Nil => "failed".to_string(),
-                    Value::String(text) => text.to_string_lossy(),
-                    _ => return Ok(Err("failed(reason) takes a text".to_string())),
+                    Value::Nil => Value::text("failed"),
+                    Value::Text(_) => argument.clone(),
+                    _ => return Err("failed(reason) takes a text".into()),
                 };
-                table.raw_set("reason", reason)?;
+                set("reason", reason);
             }
             _ => {}
         }
-        Ok(Ok(Next::Resume(MultiValue::from_iter([Value::Table(
-            table,
-        )]))))
+        let table = self.machine.heap.table(table);
+        Ok(Next::Resume(vec![Value::Table(table)]))
     }
 
-    /// What the running operation returned, as an outcome.
-    pub(crate) fn outcome(&self, value: &Value) -> Result<Outcome, LockError> {
+    /// `held()`, `held(ms)`, `held{validity = ms, fence = n}`.
+    fn held_fields(&self, argument: &Value) -> Answer<(Value, Value)> {
+        let number = |value: Value, field: &str| match value {
+            Value::Nil | Value::Number(_) | Value::Duration(_) | Value::Beyond(_) => Ok(value),
+            other => Err(Wrong::Message(format!(
+                "held{{{field} = ...}} takes a number, not a {}",
+                kind_of(&other)
+            ))),
+        };
+        let Value::Table(id) = argument else {
+            return Ok((number(argument.clone(), "validity")?, Value::Nil));
+        };
+        let table = self.machine.heap.get(*id);
+        let mut at = table.after(None);
+        while let Some((key, _)) = at {
+            let known = ["validity", "fence"].map(|name| Key::Text(Text::from(name)));
+            if !known.contains(&key) {
+                return Err(
+                    "held{...} has the fields `validity` (ms) and `fence` (a number)".into(),
+                );
+            }
+            at = table.after(Some(&key));
+        }
+        let fence = match table.field("fence") {
+            fence @ Value::Place(_) => fence,
+            other => number(other, "fence")?,
+        };
+        Ok((number(table.field("validity"), "validity")?, fence))
+    }
+
+    /// What the running operation returned, as an outcome; and the validity that
+    /// it states.
+    pub(crate) fn outcome(
+        &self,
+        value: &Value,
+        output: &mut Output,
+    ) -> Result<(Outcome, Option<Span>), LockError> {
         let said = match value {
-            Value::Table(table) => self.read_outcome(table)?,
+            Value::Table(id) => self.read_outcome(*id, output)?,
             _ => None,
         };
+        let plain = |outcome| Some((outcome, None));
         let outcome = match (self.client.op, value, said) {
             (Some(Op::Acquire), _, Some(outcome)) => Some(outcome),
-            (Some(Op::Release), _, Some(Outcome::Held { .. } | Outcome::Busy)) => None,
+            (Some(Op::Release), _, Some((Outcome::Held { .. } | Outcome::Busy, _))) => None,
             (Some(Op::Release), _, Some(outcome)) => Some(outcome),
-            (Some(Op::Release), Value::Boolean(effect), _) => Some(Outcome::Done {
+            (Some(Op::Release), Value::Bool(effect), _) => plain(Outcome::Done {
                 effect: Some(*effect),
             }),
-            (Some(Op::Release), Value::Nil, _) => Some(Outcome::Done { effect: None }),
+            (Some(Op::Release), Value::Nil, _) => plain(Outcome::Done { effect: None }),
             _ => None,
         };
         outcome.ok_or_else(|| LockError::Run {
-            at: self.file.path.clone(),
+            at: self.shared.file.path.clone(),
             message: match self.client.op {
                 Some(Op::Release) => {
                     "release returns true (it took effect), false (it did not), nothing (it does not say), \
@@ -337,59 +484,83 @@ impl Program {
         })
     }
 
-    fn read_outcome(&self, table: &Table) -> Result<Option<Outcome>, LockError> {
-        let name: Option<String> = table.raw_get("outcome")?;
-        let whole = |field: &str| -> Result<Option<i64>, LockError> {
-            let number: Option<f64> = table.raw_get(field)?;
-            Ok(number.map(|n| n.floor() as i64))
+    fn read_outcome(
+        &self,
+        id: TableId,
+        output: &mut Output,
+    ) -> Result<Option<(Outcome, Option<Span>)>, LockError> {
+        let table = self.machine.heap.get(id);
+        let Value::Text(name) = table.field("outcome") else {
+            return Ok(None);
         };
-        Ok(match name.as_deref() {
-            Some("held") => Some(Outcome::Held {
-                validity_ms: whole("validity")?,
-                fence: whole("fence")?,
-            }),
-            Some("busy") => Some(Outcome::Busy),
-            Some("failed") => Some(Outcome::Failed {
-                reason: table.raw_get("reason")?,
-            }),
-            Some("lost") => Some(Outcome::Lost),
+        Ok(match name.bytes() {
+            b"held" => {
+                let validity = self.validity(&table.field("validity"), output)?;
+                let fence = match table.field("fence") {
+                    Value::Number(fence) => Some(fence.floor() as i64),
+                    _ => None,
+                };
+                let held = Outcome::Held {
+                    validity_ms: validity.map(|span| self.ms(span)),
+                    fence,
+                };
+                Some((held, validity))
+            }
+            b"busy" => Some((Outcome::Busy, None)),
+            b"failed" => {
+                let reason = match table.field("reason") {
+                    Value::Text(text) => text::printable(text.bytes()),
+                    _ => "failed".to_owned(),
+                };
+                Some((Outcome::Failed { reason }, None))
+            }
+            b"lost" => Some((Outcome::Lost, None)),
             _ => None,
         })
+    }
+
+    /// A stated validity in whole ms.
+    fn validity(&self, value: &Value, output: &mut Output) -> Result<Option<Span>, LockError> {
+        let span = match value {
+            Value::Number(ms) => Span {
+                ms: ms.floor().clamp(-1e12, 1e12) as i64,
+                ticks: 0,
+            },
+            Value::Duration(duration) if duration.scale == 1.0 => Span {
+                ms: duration.ms.floor() as i64,
+                ticks: duration.ticks,
+            },
+            // It is over, whatever it is.
+            Value::Beyond(beyond) if !beyond.least && beyond.bound <= 0.0 => {
+                Span { ms: -1, ticks: 0 }
+            }
+            Value::Duration(_) | Value::Beyond(_) => {
+                let refusal = Refusal {
+                    kind: RefusalKind::Rounding,
+                    what: "states a validity that depends on what happens between two ticks, or on times long ago".into(),
+                    line: output.line,
+                };
+                return Err(self.explain(Stop::Refused(refusal)));
+            }
+            _ => return Ok(None),
+        };
+        self.note(span.ms as f64, false, output);
+        Ok(Some(span))
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Time(_) => "time",
+        other => other.type_name(),
     }
 }
 
 fn random(ask: &Ask) -> Answer {
-    match ask.value(0).as_i64() {
-        Some(n @ 1..=255) => Ok(Next::Wait(Waiting::Choice { options: n as u8 })),
-        _ => Err("random(n) needs a whole number from 1 to 255".to_string()),
-    }
-}
-
-/// `held()`, `held(ms)`, `held{validity = ms, fence = n}`.
-fn held_fields(argument: &Value) -> Result<(Value, Value), String> {
-    let number = |value: Value, field: &str| match value {
-        Value::Nil | Value::Integer(_) | Value::Number(_) => Ok(value),
-        other => Err(format!(
-            "held{{{field} = ...}} takes a number, not a {}",
-            other.type_name()
-        )),
-    };
-    let table = match argument {
-        Value::Table(table) => table,
-        other => return Ok((number(other.clone(), "validity")?, Value::Nil)),
-    };
-    for pair in table.pairs::<Value, Value>() {
-        let known = pair.is_ok_and(|(key, _)| {
-            key.as_string()
-                .is_some_and(|name| name == "validity" || name == "fence")
-        });
-        if !known {
-            return Err("held{...} has the fields `validity` (ms) and `fence` (a number)".into());
+    match ask.value(0) {
+        Value::Number(n) if n.fract() == 0.0 && (1.0..=255.0).contains(n) => {
+            Ok(Next::Wait(Wait::Choice { options: *n as u8 }))
         }
+        _ => Err("random(n) needs a whole number from 1 to 255".into()),
     }
-    let field = |name: &str| table.raw_get(name).unwrap_or(Value::Nil);
-    Ok((
-        number(field("validity"), "validity")?,
-        number(field("fence"), "fence")?,
-    ))
 }

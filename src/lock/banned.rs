@@ -61,7 +61,6 @@ pub(crate) const BANNED: &[(&str, &str)] = &[
         "print",
         ": a run may be repeated thousands of times; return failed(reason) to see a text",
     ),
-    ("select", ": name each parameter, or pass a table"),
     (
         "assert",
         ": return failed(reason), or error(reason) to end the operation",

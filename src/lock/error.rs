@@ -1,5 +1,7 @@
 //! What can be wrong with a lock file, or with the way it is driven.
 
+use crate::lua::Refusal;
+
 /// Why a lock file cannot be loaded or run on.
 ///
 /// Places are written `file:line` with the line of the user's own file.
@@ -65,7 +67,13 @@ pub enum LockError {
         /// What the program waits for instead.
         why: String,
     },
-    /// The Lua engine failed in a way that no lock file can cause.
-    #[error("the Lua engine failed: {0}")]
-    Engine(#[from] mlua::Error),
+    /// What the program does next depends on something that the model does not
+    /// have, so nothing can be said about it.
+    #[error("{at}: the lock {refusal}")]
+    Refused {
+        /// `file:line`.
+        at: String,
+        /// What it is.
+        refusal: Refusal,
+    },
 }

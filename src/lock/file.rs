@@ -8,15 +8,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use mlua::{Table, Value};
 use sha2::{Digest, Sha256};
 
-use super::convert::number;
 use super::error::LockError;
-use super::message::Places;
+use super::keys::Keys;
 use super::registry::{self, MODELS};
-use super::source::{self, Rewritten};
-use super::vm::Vm;
+use super::words::{self, ClientHost};
+use crate::lua::text::{self, Text};
+use crate::lua::{Code, Key, Machine, Pause, RefusalKind, Stop, Table, TableId, Thread, Value, Vm};
 use crate::nearest;
 
 /// Names of operations that a file may declare. The driver calls `acquire` and
@@ -31,15 +30,20 @@ pub(crate) const OPERATIONS: [&str; 6] = [
     "acquire_write",
 ];
 
-pub(crate) const FIELDS: [&str; 7] = [
+pub(crate) const FIELDS: [&str; 9] = [
     "name",
     "description",
+    "keys",
     "nodes",
     "params",
     "reentrant",
+    "renews",
     "scripts",
     "ttl_step",
 ];
+
+/// The operations that the driver calls.
+pub const DRIVEN: [&str; 2] = ["acquire", "release"];
 
 /// How many independent servers a lock works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,15 +73,24 @@ pub struct LockFile {
     pub operations: Vec<String>,
     /// May a holder acquire again?
     pub reentrant: bool,
+    /// A background thread renews the lease for as long as the lock is held, so the
+    /// holder's work may take any time.
+    pub renews: bool,
+    /// What its keys are.
+    pub keys: Keys,
     /// How many servers.
     pub nodes: NodeCount,
     /// Declared parameters with their defaults.
     pub params: BTreeMap<String, f64>,
+    /// Those that have another value in checks, where the lease is short.
+    pub checked_params: BTreeMap<String, f64>,
     /// The lease must be a multiple of this many ms (1000 where EXPIRE sets it).
     pub ttl_step_ms: i64,
     /// Scripts by name, with their whole text.
     pub scripts: Arc<BTreeMap<String, String>>,
-    pub(crate) rewritten: Arc<Rewritten>,
+    /// It reads the monotonic clock; a validity that it states is counted on that.
+    pub monotonic: bool,
+    pub(crate) code: Arc<Code>,
 }
 
 impl LockFile {
@@ -110,51 +123,132 @@ impl LockFile {
         text: &str,
         folder: Option<&Path>,
     ) -> Result<LockFile, LockError> {
-        let rewritten = source::rewrite(text).map_err(|bad| LockError::Syntax {
-            at: format!("{shown}:{}", bad.line),
-            message: bad.message,
+        let code = Code::compile(shown, text.as_bytes()).map_err(|error| LockError::Syntax {
+            at: format!("{shown}:{}", error.line),
+            message: error.message,
         })?;
-        let vm = Vm::new(1)?;
-        let places = Places {
-            file: shown,
-            rewritten: &rewritten,
+        let mut file = LockFile {
+            name: String::new(),
+            description: String::new(),
+            path: shown.to_string(),
+            sha256: String::new(),
+            operations: Vec::new(),
+            reentrant: false,
+            renews: false,
+            keys: Keys::default(),
+            nodes: NodeCount {
+                default: 1,
+                min: 1,
+                max: 1,
+            },
+            params: BTreeMap::new(),
+            checked_params: BTreeMap::new(),
+            ttl_step_ms: 1,
+            text: text.into(),
+            scripts: Arc::default(),
+            monotonic: code.reads_global("monotonic"),
+            code: Arc::new(code),
         };
-        let value = vm.load(&places)?;
+        let (machine, table) = file.run()?;
         let fields = Fields {
             file: shown,
-            table: match value {
-                Value::Table(table) => table,
-                other => {
-                    return Err(LockError::Shape {
-                        file: shown.to_string(),
-                        message: format!(
-                            "the file returns a {}; it must end in `return {{ acquire = function(lock) ... end, \
-                             release = function(lock) ... end }}`",
-                            other.type_name()
-                        ),
-                    });
-                }
-            },
+            machine: &machine,
+            table: machine.heap.get(table),
         };
         fields.known()?;
         let scripts = fields.scripts(folder)?;
         let stem = Path::new(shown).file_stem().unwrap_or_default();
-        Ok(LockFile {
-            name: fields
-                .text("name")?
-                .unwrap_or_else(|| stem.to_string_lossy().into_owned()),
-            description: fields.text("description")?.unwrap_or_default(),
-            path: shown.to_string(),
-            sha256: hash(text, &scripts),
-            operations: fields.operations()?,
-            reentrant: fields.flag("reentrant")?,
-            nodes: fields.nodes()?,
-            params: fields.params()?,
-            ttl_step_ms: fields.positive("ttl_step")?.unwrap_or(1),
-            text: text.into(),
-            scripts: Arc::new(scripts),
-            rewritten: Arc::new(rewritten),
-        })
+        file.name = fields
+            .text("name")?
+            .unwrap_or_else(|| stem.to_string_lossy().into_owned());
+        file.description = fields.text("description")?.unwrap_or_default();
+        file.sha256 = hash(text, &scripts);
+        file.operations = fields.operations()?;
+        file.reentrant = fields.flag("reentrant")?;
+        file.renews = fields.flag("renews")?;
+        file.keys = fields.keys()?;
+        file.nodes = fields.nodes()?;
+        (file.params, file.checked_params) = fields.params()?;
+        file.ttl_step_ms = fields.positive("ttl_step")?.unwrap_or(1);
+        file.scripts = Arc::new(scripts);
+        Ok(file)
+    }
+
+    /// Runs the file: a machine with what it made, and the table that it returns.
+    pub(crate) fn run(&self) -> Result<(Machine, TableId), LockError> {
+        let mut machine = words::furnish(Arc::clone(&self.code));
+        let main = machine.main();
+        let mut thread = Thread::new(main, Vec::new());
+        let mut host = ClientHost {
+            token: None,
+            handle: None,
+        };
+        let ended = Vm::new(&mut machine, &mut thread)
+            .resume(&mut host, Vec::new())
+            .map_err(|stop| self.explain(stop))?;
+        let value = match ended {
+            Pause::Ended(values) => values.into_iter().next().unwrap_or(Value::Nil),
+            Pause::Waits { line, .. } | Pause::Open { line, .. } => {
+                return Err(LockError::Run {
+                    at: self.at(line),
+                    message: "a word that may wait was used while the file is loaded; use it inside an operation"
+                        .to_string(),
+                });
+            }
+        };
+        match value {
+            Value::Table(table) => Ok((machine, table)),
+            other => Err(LockError::Shape {
+                file: self.path.clone(),
+                message: format!(
+                    "the file returns a {}; it must end in `return {{ acquire = function(lock) ... end, \
+                     release = function(lock) ... end }}`",
+                    other.type_name()
+                ),
+            }),
+        }
+    }
+
+    /// `file:line`, or the file alone for line 0.
+    pub(crate) fn at(&self, line: u32) -> String {
+        match line {
+            0 => self.path.clone(),
+            line => format!("{}:{line}", self.path),
+        }
+    }
+
+    /// Why a run of this file stopped, with the line.
+    pub(crate) fn explain(&self, stop: Stop) -> LockError {
+        match stop {
+            Stop::Raised { value, line } => {
+                let at = self.at(line);
+                let whole = match &value {
+                    Value::Text(text) => text::printable(text.bytes()),
+                    Value::Number(number) => crate::lua::number::to_text(*number),
+                    other => format!("a {} was raised", other.type_name()),
+                };
+                let message = whole.strip_prefix(&format!("{at}: ")).unwrap_or(&whole);
+                LockError::Run {
+                    at: at.clone(),
+                    message: clearer(message),
+                }
+            }
+            Stop::Refused(refusal) => {
+                let at = self.at(refusal.line);
+                match refusal.kind {
+                    RefusalKind::Limit => LockError::Run {
+                        at,
+                        message: clearer(&refusal.what),
+                    },
+                    _ => LockError::Refused { at, refusal },
+                }
+            }
+        }
+    }
+
+    /// The lines of its functions; those that run while it is loaded are none.
+    pub fn function_lines(&self) -> Vec<u32> {
+        self.code.function_lines()
     }
 
     /// The text of a line of the file (from 1), trimmed.
@@ -180,10 +274,62 @@ fn hash(text: &str, scripts: &BTreeMap<String, String>) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Lua's wording, ours: what a user cannot know is explained.
+const CLEARER: &[(&str, &str)] = &[
+    (
+        "attempt to yield across metamethod/C-call boundary",
+        "a word that may wait was used where nothing can wait (inside a comparison of table.sort, or a \
+         function that string.gsub calls); call it before, and keep its result in a local",
+    ),
+    (
+        "Attempt to modify a readonly table",
+        "a table that the file made while it was loaded can not be changed; keep what must last in `self`",
+    ),
+    (
+        "stack overflow",
+        "functions call each other without end (stack overflow); use a loop",
+    ),
+    (
+        "runs for too long",
+        "a million instructions without waiting for anything: is this a loop without end? Let it sleep, \
+         send a command, or end",
+    ),
+    (
+        "needs more memory",
+        "more memory is needed than a lock can need; does a table or a text grow for ever?",
+    ),
+];
+
+fn clearer(message: &str) -> String {
+    let found = CLEARER.iter().find(|(lua, _)| message.contains(lua));
+    found.map_or(message, |(_, ours)| ours).to_string()
+}
+
+type Params = BTreeMap<String, f64>;
+
+const PARAMS_SHAPE: &str = "`params` must give each parameter a name and a number as its default, \
+     or { default = .., check = .. } if checks take another";
+
 /// The table that a file returns, read field by field.
 struct Fields<'a> {
     file: &'a str,
-    table: Table,
+    machine: &'a Machine,
+    table: &'a Table,
+}
+
+/// The entries of a table, keys as people would write them.
+fn entries(table: &Table) -> Vec<(Key, Value)> {
+    let mut found = Vec::new();
+    let mut at = table.after(None);
+    while let Some((key, value)) = at {
+        at = table.after(Some(&key));
+        found.push((key, value));
+    }
+    found
+}
+
+fn plain(text: &Text) -> String {
+    String::from_utf8_lossy(text.bytes()).into_owned()
 }
 
 impl Fields<'_> {
@@ -195,9 +341,11 @@ impl Fields<'_> {
     }
 
     fn known(&self) -> Result<(), LockError> {
-        for pair in self.table.pairs::<Value, Value>() {
-            let (key, _) = pair?;
-            let name = key.to_string()?;
+        for (key, _) in entries(self.table) {
+            let name = match &key {
+                Key::Text(text) => plain(text),
+                other => self.machine.display(&other.value()),
+            };
             if FIELDS.contains(&name.as_str()) || OPERATIONS.contains(&name.as_str()) {
                 continue;
             }
@@ -207,14 +355,14 @@ impl Fields<'_> {
         Ok(())
     }
 
-    fn get(&self, field: &str) -> Result<Value, LockError> {
-        Ok(self.table.raw_get(field)?)
+    fn get(&self, field: &str) -> Value {
+        self.table.field(field)
     }
 
     fn text(&self, field: &str) -> Result<Option<String>, LockError> {
-        match self.get(field)? {
+        match self.get(field) {
             Value::Nil => Ok(None),
-            Value::String(text) => Ok(Some(text.to_string_lossy())),
+            Value::Text(text) => Ok(Some(plain(&text))),
             other => Err(self.wrong(format!(
                 "`{field}` must be a text, not a {}",
                 other.type_name()
@@ -223,9 +371,9 @@ impl Fields<'_> {
     }
 
     fn flag(&self, field: &str) -> Result<bool, LockError> {
-        match self.get(field)? {
+        match self.get(field) {
             Value::Nil => Ok(false),
-            Value::Boolean(flag) => Ok(flag),
+            Value::Bool(flag) => Ok(flag),
             other => Err(self.wrong(format!(
                 "`{field}` must be true or false, not a {}",
                 other.type_name()
@@ -234,17 +382,42 @@ impl Fields<'_> {
     }
 
     fn positive(&self, field: &str) -> Result<Option<i64>, LockError> {
-        match self.get(field)? {
+        match self.get(field) {
             Value::Nil => Ok(None),
-            Value::Integer(n) if n > 0 => Ok(Some(n)),
+            Value::Number(n) if n >= 1.0 && n.fract() == 0.0 && n < 1e12 => Ok(Some(n as i64)),
             _ => Err(self.wrong(format!("`{field}` must be a positive whole number"))),
         }
+    }
+
+    fn keys(&self) -> Result<Keys, LockError> {
+        let id = match self.get("keys") {
+            Value::Nil => return Ok(Keys::default()),
+            Value::Table(id) => id,
+            _ => return Err(self.wrong(super::keys::SHAPE)),
+        };
+        let mut declared = Vec::new();
+        for (role, value) in entries(self.machine.heap.get(id)) {
+            let Key::Text(role) = role else {
+                return Err(self.wrong(super::keys::SHAPE));
+            };
+            let texts: Vec<Value> = match value {
+                Value::Table(list) => self.machine.heap.get(list).list.clone(),
+                single => vec![single],
+            };
+            for text in texts {
+                let Value::Text(text) = text else {
+                    return Err(self.wrong(super::keys::SHAPE));
+                };
+                declared.push((plain(&role), plain(&text)));
+            }
+        }
+        Keys::declared(&declared).map_err(|message| self.wrong(message))
     }
 
     fn operations(&self) -> Result<Vec<String>, LockError> {
         let mut found = Vec::new();
         for name in OPERATIONS {
-            match self.get(name)? {
+            match self.get(name) {
                 Value::Nil => {}
                 Value::Function(_) => found.push(name.to_string()),
                 other => {
@@ -268,14 +441,15 @@ impl Fields<'_> {
 
     fn nodes(&self) -> Result<NodeCount, LockError> {
         let count = |value: &Value| match value {
-            Value::Integer(n) if (1..=255).contains(n) => Some(*n as u8),
+            Value::Number(n) if (1.0..=255.0).contains(n) && n.fract() == 0.0 => Some(*n as u8),
             _ => None,
         };
-        let found = match self.get("nodes")? {
+        let found = match self.get("nodes") {
             Value::Nil => Some((1, 1, 1)),
-            Value::Table(range) => {
-                let end = |name: &str| Ok::<_, LockError>(count(&range.raw_get(name)?));
-                match (end("default")?, end("min")?, end("max")?) {
+            Value::Table(id) => {
+                let range = self.machine.heap.get(id);
+                let end = |name: &str| count(&range.field(name));
+                match (end("default"), end("min"), end("max")) {
                     (Some(default), Some(min), Some(max)) => Some((default, min, max)),
                     _ => None,
                 }
@@ -292,46 +466,56 @@ impl Fields<'_> {
         }
     }
 
-    fn params(&self) -> Result<BTreeMap<String, f64>, LockError> {
-        let mut params = BTreeMap::new();
-        let table = match self.get("params")? {
-            Value::Nil => return Ok(params),
-            Value::Table(table) => table,
+    /// Defaults, and values in checks.
+    fn params(&self) -> Result<(Params, Params), LockError> {
+        let (mut params, mut checked) = (Params::new(), Params::new());
+        let id = match self.get("params") {
+            Value::Nil => return Ok((params, checked)),
+            Value::Table(id) => id,
             _ => return Err(self.wrong("`params` must be a table of numbers by name")),
         };
-        for pair in table.pairs::<Value, Value>() {
-            let (name, value) = pair?;
-            match (name.as_string(), number(&value)) {
-                (Some(name), Some(number)) => params.insert(name.to_string_lossy(), number),
-                _ => {
-                    return Err(self.wrong(
-                        "`params` must give each parameter a name and a number as its default",
-                    ));
+        for entry in entries(self.machine.heap.get(id)) {
+            let (name, default, check) = match entry {
+                (Key::Text(name), Value::Number(number)) => (plain(&name), number, None),
+                (Key::Text(name), Value::Table(id)) => {
+                    let table = self.machine.heap.get(id);
+                    match (table.field("default"), table.field("check")) {
+                        (Value::Number(default), Value::Number(check)) => {
+                            (plain(&name), default, Some(check))
+                        }
+                        _ => return Err(self.wrong(PARAMS_SHAPE)),
+                    }
                 }
+                _ => return Err(self.wrong(PARAMS_SHAPE)),
             };
+            checked.extend(check.map(|check| (name.clone(), check)));
+            params.insert(name, default);
         }
-        Ok(params)
+        Ok((params, checked))
     }
 
     fn scripts(&self, folder: Option<&Path>) -> Result<BTreeMap<String, String>, LockError> {
         let mut scripts = BTreeMap::new();
-        let table = match self.get("scripts")? {
+        let id = match self.get("scripts") {
             Value::Nil => return Ok(scripts),
-            Value::Table(table) => table,
+            Value::Table(id) => id,
             _ => return Err(self.wrong(SCRIPTS_SHAPE)),
         };
-        for pair in table.pairs::<Value, Value>() {
-            let (name, text) = match pair? {
-                (Value::Integer(_), Value::String(name)) => {
-                    let name = name.to_string_lossy();
+        for entry in entries(self.machine.heap.get(id)) {
+            let (name, text) = match entry {
+                (Key::Number(_), Value::Text(name)) => {
+                    let name = plain(&name);
                     let text = self.find_script(&name, folder)?;
                     (name, text)
                 }
-                (Value::String(name), Value::String(text)) => {
-                    (name.to_string_lossy(), text.to_string_lossy())
-                }
+                (Key::Text(name), Value::Text(text)) => (plain(&name), plain(&text)),
                 _ => return Err(self.wrong(SCRIPTS_SHAPE)),
             };
+            crate::redis::compile_script(text.as_bytes()).map_err(|(line, why)| {
+                self.wrong(format!(
+                    "the script `{name}` does not compile: its line {line}: {why}"
+                ))
+            })?;
             if scripts.insert(name.clone(), text).is_some() {
                 return Err(self.wrong(format!("`scripts` declares `{name}` twice; keep one")));
             }

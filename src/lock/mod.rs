@@ -9,11 +9,10 @@
 //! | file | what it does |
 //! |---|---|
 //! | `file`, `registry` | find a file and its scripts, read its fields, hash them |
-//! | `source` | one call a line, so that a suspended stack names one instruction |
-//! | `vm`, `prelude.lua`, `words`, `banned` | the sandbox: the words, the limits, what is missing and why |
+//! | `words`, `banned` | the names that a file sees, what is missing and why |
 //! | `program`, `run`, `ask` | inputs, threads, timers, outcomes |
-//! | `walk`, `snapshot`, `key`, `guard` | what a suspended program remembers, as bytes |
-//! | `convert`, `message` | values and errors on their way in and out |
+//! | `names` | tokens that a program remembers |
+//! | `keys` | what a lock's keys are |
 //!
 //! Rejected: a small language of our own (nobody could run it against a real
 //! server with confidence), and hand-written state machines beside the real
@@ -21,25 +20,20 @@
 
 mod ask;
 mod banned;
-mod convert;
 mod error;
 mod file;
-mod guard;
-mod key;
-mod message;
+mod keys;
+mod names;
 mod program;
 mod registry;
 mod run;
-mod snapshot;
-mod source;
 mod types;
-mod vm;
-mod walk;
 mod words;
 
 pub use error::LockError;
-pub use file::{LockFile, NodeCount};
+pub use file::{DRIVEN, LockFile, NodeCount};
+pub use keys::{Keys, Role};
 pub use program::Program;
 pub use registry::builtin_names;
 pub use types::*;
-pub use vm::vocabulary;
+pub use words::vocabulary;

@@ -1,62 +1,69 @@
 //! A live client program: one lock file, one client, no clock and no socket.
 //!
 //! The program only answers: each [`Input`] makes it run until every thread
-//! waits again. All that it remembers between two inputs is in [`Client`] and
-//! on the stacks of its coroutines, and [`Program::key`] writes exactly that. Numbers
-//! that could grow without end (ages, leases) are kept as counters relative to
-//! the present that stop at the horizon, so that what a program does next is a
-//! function of its key.
+//! waits again. All that it remembers between two inputs is plain data: the
+//! machine's memory, the threads' stacks, and [`Client`]. So a program can be
+//! copied ([`Clone`]) and compared ([`Program::key`]).
 //!
-//! Programs are restarted, not rebuilt: a fresh Lua state costs some hundred
-//! microseconds, an input a few.
+//! The same program runs in a model and for real. In a model
+//! ([`Config::scale`]) its clocks count ticks, and tokens are symbols; for real
+//! they are ms and texts.
 
 use std::collections::{BTreeSet, VecDeque};
-
-use mlua::{Function, Table, Thread as Coroutine, Value};
+use std::sync::Arc;
 
 use super::error::LockError;
 use super::file::LockFile;
-use super::guard::Guard;
-use super::key::{self, Encoder};
-use super::message::Places;
-use super::snapshot::{Known, Roots, Snapshot, Val};
+use super::names::{self, Turn};
 use super::types::*;
-use super::vm::Vm;
-use super::walk;
+use super::words::{self, ClientHost, LockFields};
+use crate::lua::text::{Span, Symbol, Text};
+use crate::lua::{Clocks, Machine, Moment, RefusalKind, Stop, Table, Thread as Stack, Value, Vm};
 
 /// The caller's thread and three more.
 pub(crate) const THREADS_MAX: usize = 4;
 
-/// A thread of the client: its coroutine and what it waits for.
+/// What a thread waits for; durations in ms and ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Reply { node: u8, left: Span },
+    TimedOut { node: u8 },
+    Sleep { left: Span },
+    Ready,
+    Choice { options: u8 },
+    Open { at_ticks: bool },
+    Message { left: Span },
+}
+
+/// A thread of the client: its stack and what it waits for.
+#[derive(Clone)]
 pub(crate) struct Worker {
     /// `None` before the thread, or a round of `every`, has begun.
-    pub coroutine: Option<Coroutine>,
-    /// What a background thread runs.
-    pub body: Option<Function>,
+    pub stack: Option<Stack>,
+    /// What a background thread runs; `Nil` for the caller's.
+    pub body: Value,
     /// The pause between two rounds, for `every`.
-    pub every_ms: Option<i64>,
-    pub waiting: Waiting,
+    pub every: Option<Span>,
+    pub wait: Wait,
+    /// The wait ended at a tick, and not when it was over.
+    pub late: bool,
     /// The user's line that waits.
     pub line: u32,
 }
 
 /// What the driver's side of a client remembers.
+#[derive(Clone)]
 pub(crate) struct Client {
-    pub clock_ms: i64,
     pub phase: Phase,
     pub holds: u8,
     pub op: Option<Op>,
-    /// ms since the running operation was called, at most the horizon.
-    pub op_age_ms: i64,
-    /// The running operation sent a command.
-    pub op_sent: bool,
-    /// Waits of the running operation so far.
-    pub op_waits: u32,
-    pub validity_ms: Option<i64>,
-    pub lease_ms: i64,
+    /// What is left of the stated validity.
+    pub validity: Option<Span>,
+    /// The lock said that it is lost.
+    pub lost: bool,
     /// A background thread lives, or lived, during this hold.
     pub renewed: bool,
-    pub token: Option<String>,
+    pub token: Option<Text>,
     pub workers: [Option<Worker>; THREADS_MAX],
     pub channels: BTreeSet<String>,
     pub inbox: VecDeque<(String, String)>,
@@ -65,17 +72,13 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    fn new(clock_ms: i64) -> Client {
+    fn new() -> Client {
         Client {
-            clock_ms,
             phase: Phase::Idle,
             holds: 0,
             op: None,
-            op_age_ms: 0,
-            op_sent: false,
-            op_waits: 0,
-            validity_ms: None,
-            lease_ms: 0,
+            validity: None,
+            lost: false,
             renewed: false,
             token: None,
             workers: [const { None }; THREADS_MAX],
@@ -89,35 +92,51 @@ impl Client {
         self.workers[1..].iter().any(Option::is_some)
     }
 
+    /// The lock is lost: what was stated of its validity is over.
+    pub fn lose(&mut self) {
+        if self.holds > 0 {
+            self.lost = true;
+            self.validity = Some(Span::default());
+        }
+    }
+
     /// Nothing is held any more.
     pub fn drop_hold(&mut self) {
         self.holds = 0;
-        self.validity_ms = None;
+        self.validity = None;
+        self.lost = false;
         self.renewed = false;
     }
 }
 
+/// What all copies of a program share.
+pub(crate) struct Shared {
+    pub file: LockFile,
+    pub config: Config,
+    pub acquire: Value,
+    pub release: Value,
+    /// What operations get as `lock`.
+    pub lock: Value,
+    /// The machine as it was when the file had been loaded.
+    loaded: Machine,
+}
+
 /// A lock file at work as one client.
+#[derive(Clone)]
 pub struct Program {
-    pub(crate) file: LockFile,
-    pub(crate) config: Config,
-    pub(crate) vm: Vm,
-    /// Each with the user's line where it begins.
-    pub(crate) acquire: (Function, u32),
-    pub(crate) release: (Function, u32),
-    /// What operations get as `lock`, and the table behind it.
-    pub(crate) lock: Value,
-    lock_content: Table,
-    handle: Table,
-    known: Known,
-    pins: Coroutine,
-    guard: Guard,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) machine: Machine,
+    pub(crate) handle: Value,
     pub(crate) client: Client,
 }
 
 impl Program {
     /// Starts a client called `owner` (its stable identity, `lock.owner`) whose
-    /// clock stands at `clock_ms` since 1970.
+    /// clocks stand at `clock_ms` since 1970. In a model it has no name but the
+    /// symbol for its own.
+    ///
+    /// # Errors
+    /// If the file does not load, or does not work with `config`.
     pub fn start(
         file: &LockFile,
         config: &Config,
@@ -125,66 +144,77 @@ impl Program {
         clock_ms: i64,
     ) -> Result<Program, LockError> {
         check_config(file, config)?;
-        let vm = Vm::new(config.horizon_ms)?;
-        let places = Places {
-            file: &file.path,
-            rewritten: &file.rewritten,
+        let (mut machine, table) = file.run()?;
+        let owner = match config.scale {
+            Some(_) => Text::symbolic(Symbol::Name(names::OWN_NAME).text()),
+            None => Text::plain(owner),
         };
-        let returned = vm.load(&places)?;
-        let Value::Table(table) = returned else {
-            // LockFile saw a table; only a file that is not deterministic gets here.
-            return Err(LockError::Shape {
-                file: file.path.clone(),
-                message: "the file returned something else than when it was loaded".to_string(),
-            });
-        };
-        let (lock, lock_content, views) = lock_table(&vm, file, config, owner)?;
-        let mut known = Known::default();
-        register_words(&vm, &mut known)?;
-        for (name, view) in &views {
-            known.add(view.to_pointer(), *name);
-        }
-        known.add(lock.to_pointer(), "lock");
-        let nothing = vm.lua.load("return").into_function()?;
-        let pins = vm.lua.create_thread(nothing)?;
-        let guard = Guard::new(&vm, &mut known, &pins, &table)?
-            .map_err(|found| found.into_error(&places))?;
-        let operation = |name: &str| -> Result<(Function, u32), LockError> {
-            let function: Function = table.raw_get(name)?;
-            let line = function.info().line_defined.unwrap_or(0) as u32;
-            Ok((function, file.rewritten.user_line(line)))
-        };
-        let mut program = Program {
-            acquire: operation("acquire")?,
-            release: operation("release")?,
+        let params = file.params.iter().map(|(name, default)| {
+            let value = config.params.get(name).unwrap_or(default);
+            (name.clone(), *value)
+        });
+        let lock = words::lock_table(
+            &mut machine,
+            LockFields {
+                key: &config.key,
+                owner,
+                ttl_ms: config.ttl_ms,
+                nodes: config.nodes,
+                params: params.collect(),
+            },
+        );
+        machine.heap.freeze();
+        let operation = |name: &str| machine.heap.get(table).field(name);
+        let shared = Shared {
+            acquire: operation("acquire"),
+            release: operation("release"),
             file: file.clone(),
             config: config.clone(),
-            handle: vm.lua.create_table()?,
-            vm,
             lock,
-            lock_content,
-            known,
-            pins,
-            guard,
-            client: Client::new(clock_ms),
+            loaded: machine.clone(),
+        };
+        let mut program = Program {
+            machine,
+            handle: Value::Nil,
+            client: Client::new(),
+            shared: Arc::new(shared),
         };
         program.restart(clock_ms)?;
         Ok(program)
     }
 
     /// Forgets everything and stands where [`Program::start`] left it, with the
-    /// clock at `clock_ms`. Much cheaper than a new program.
+    /// clocks at `clock_ms`.
+    ///
+    /// # Errors
+    /// None today.
     pub fn restart(&mut self, clock_ms: i64) -> Result<(), LockError> {
-        self.client = Client::new(clock_ms);
-        self.handle = self.vm.lua.create_table()?;
-        self.vm.words.raw_set("self", &self.handle)?;
-        self.lock_content.raw_set("token", Value::Nil)?;
-        self.vm.set_clock(clock_ms)?;
+        self.machine = self.shared.loaded.clone();
+        self.client = Client::new();
+        let start = match self.shared.config.scale {
+            Some(_) => Moment { ms: 0, tick: 0 },
+            None => Moment {
+                ms: clock_ms,
+                tick: 0,
+            },
+        };
+        self.machine.clocks = Clocks {
+            wall: start,
+            monotonic: start,
+            scale: self.shared.config.scale,
+        };
+        self.handle = Value::Table(self.machine.heap.table(Table::default()));
         Ok(())
+    }
+
+    /// From now on lines that run are noted; see [`Program::lines_run`].
+    pub fn watch_lines(&mut self, lines: crate::lua::Lines) {
+        self.machine.lines = Some(lines);
     }
 
     /// Takes one input and runs until every thread waits again.
     ///
+    /// # Errors
     /// After an error other than [`LockError::Driver`] the program is stuck
     /// until [`Program::restart`].
     pub fn step(&mut self, input: &Input) -> Result<Output, LockError> {
@@ -194,204 +224,287 @@ impl Program {
                 why: "the program failed before; restart it".to_string(),
             });
         }
+        self.machine.budget = crate::lua::BUDGET;
+        self.machine.memory = crate::lua::MEMORY;
         let mut output = Output::default();
-        let result = self.dispatch(input, &mut output).and_then(|ran| {
-            if ran {
-                self.check_file_locals()?;
-            }
-            Ok(())
-        });
+        let result = self
+            .dispatch(input, &mut output)
+            .and_then(|()| self.check_sent(&output));
         if let Err(error) = result {
             self.client.broken = !matches!(error, LockError::Driver { .. });
             return Err(error);
         }
-        let client = &mut self.client;
-        if client.holds > 0 && client.background() {
-            client.renewed = true;
+        for ms in self.machine.compared.drain(..) {
+            output.durations.push(UsedDuration {
+                ms,
+                ends: false,
+                line: output.line,
+            });
         }
+        self.settle();
         Ok(output)
+    }
+
+    /// In a model only the client's own present token can be followed.
+    fn check_sent(&self, output: &Output) -> Result<(), LockError> {
+        for request in &output.sent {
+            if let Some(name) = names::sends_another(&request.argv) {
+                let what = format!(
+                    "sends {}, a token that is not its own present one",
+                    Symbol::Name(name)
+                );
+                let refusal = crate::lua::Refusal {
+                    kind: RefusalKind::Names,
+                    what,
+                    line: request.line,
+                };
+                return Err(self.explain(Stop::Refused(refusal)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers the memory anew, and drops what nobody can reach any more.
+    fn settle(&mut self) {
+        // An idle client without threads cannot read its token any more: the next
+        // attempt brings a new one.
+        let client = &mut self.client;
+        if client.op.is_none() && client.holds == 0 && !client.background() {
+            client.token = None;
+        }
+        client.renewed |= client.holds > 0 && client.background();
+        let (machine, mut threads, mut values) = self.parts();
+        machine.settle(&mut threads, &mut values);
+    }
+
+    /// The machine, all stacks, and all values that the client keeps.
+    fn parts(&mut self) -> (&mut Machine, Vec<&mut Stack>, Vec<&mut Value>) {
+        let mut threads = Vec::with_capacity(THREADS_MAX);
+        let mut values = vec![&mut self.handle];
+        for worker in self.client.workers.iter_mut().flatten() {
+            threads.extend(&mut worker.stack);
+            values.push(&mut worker.body);
+        }
+        (&mut self.machine, threads, values)
+    }
+
+    /// Names are renamed before an input.
+    pub(in crate::lock) fn turn(&mut self, turn: Turn) -> Result<(), LockError> {
+        let (machine, mut threads, mut values) = self.parts();
+        let turned = names::turn(machine, &mut threads, &mut values, turn);
+        turned.map_err(|refusal| self.explain(Stop::Refused(refusal)))
     }
 
     /// The outside view between two inputs.
     pub fn view(&self) -> View {
         let client = &self.client;
         let held = client.holds > 0;
-        let lease = client.validity_ms.unwrap_or(client.lease_ms);
+        let ms = |span: Span| self.ms(span).max(0);
+        let validity = client.validity.filter(|_| held);
         let workers = client.workers.iter().enumerate();
         View {
             phase: client.phase,
             holds: client.holds,
-            validity_left_ms: client.validity_ms.filter(|_| held),
-            lease_left_ms: (held && !client.renewed).then_some(lease),
+            validity_left_ms: validity.map(ms),
+            valid: held && validity.is_none_or(|left| self.is_left(left)),
+            valid_at_ticks: held && validity.is_none_or(|left| self.ms(left) > 0),
+            lost: client.lost,
+            renewed: client.renewed,
             threads: workers
-                .filter_map(|(id, worker)| Some((id as Thread, worker.as_ref()?.waiting)))
+                .filter_map(|(id, worker)| {
+                    let waiting = match worker.as_ref()?.wait {
+                        Wait::Reply { node, left } => Waiting::Reply {
+                            node,
+                            timeout_ms: ms(left),
+                        },
+                        Wait::TimedOut { node } => Waiting::TimedOut { node },
+                        Wait::Sleep { left } => Waiting::Sleep { left_ms: ms(left) },
+                        Wait::Ready => Waiting::Ready,
+                        Wait::Choice { options } => Waiting::Choice { options },
+                        Wait::Open { at_ticks } => Waiting::Open { at_ticks },
+                        Wait::Message { left } => Waiting::Message { left_ms: ms(left) },
+                    };
+                    Some((id as Thread, waiting))
+                })
                 .collect(),
         }
     }
 
-    /// The client's clock, in ms since 1970.
+    /// What a span is worth in ms.
+    pub(crate) fn ms(&self, span: Span) -> i64 {
+        let scale = self.shared.config.scale;
+        span.value(scale.map_or(0, |scale| scale.step_ms))
+    }
+
+    /// Something of a stated validity is left. One that ends between two ticks is
+    /// taken to be longer.
+    fn is_left(&self, left: Span) -> bool {
+        match self.shared.config.scale {
+            Some(scale) if left.ms % scale.tick_ms != 0 => left.value(scale.tick_ms) > 0,
+            _ => self.ms(left) > 0,
+        }
+    }
+
+    /// The client's wall clock, in ms since 1970 (in a model: since it began).
     pub fn clock_ms(&self) -> i64 {
-        self.client.clock_ms
+        let wall = self.machine.clocks.wall;
+        self.ms(Span {
+            ms: wall.ms,
+            ticks: wall.tick,
+        })
     }
 
     /// The lock file that runs.
     pub fn file(&self) -> &LockFile {
-        &self.file
+        &self.shared.file
     }
 
     /// The local state as bytes: equal keys mean that the program answers every
-    /// further sequence of inputs alike, but for the names that `canon` gives.
-    ///
-    /// Every text of the program goes through `canon`, which renames tokens and
-    /// owners (and stored times, which are texts of 13 digits when they come
-    /// back from Redis).
-    pub fn key(&self, canon: &dyn Fn(&[u8]) -> Vec<u8>) -> Result<Vec<u8>, LockError> {
-        let snapshot = self.snapshot(false)?;
-        let client = &self.client;
-        let horizon = self.config.horizon_ms;
-        let mut to = Encoder::new(&snapshot, client.clock_ms, horizon, canon);
-        to.int(client.phase as i64);
-        to.int(i64::from(client.holds));
-        if client.op == Some(Op::Acquire) {
-            to.int(client.op_age_ms);
-            to.int(i64::from(client.op_sent && client.holds > 0));
-        }
-        if client.holds > 0 {
-            to.int(i64::from(client.renewed));
-            to.int(client.validity_ms.unwrap_or(i64::MIN));
-            if !client.renewed && client.validity_ms.is_none() {
-                to.int(client.lease_ms);
-            }
-        }
-        // An idle client without threads can not read its token any more: the
-        // next acquire brings a new one.
-        if client.op.is_some() || client.holds > 0 || client.background() {
-            to.text(client.token.as_deref().unwrap_or("").as_bytes());
-        }
-        to.int(client.channels.len() as i64);
-        for channel in &client.channels {
-            to.text(channel.as_bytes());
-        }
-        to.int(client.inbox.len() as i64);
-        for (channel, payload) in &client.inbox {
-            to.text(channel.as_bytes());
-            to.text(payload.as_bytes());
-        }
-        self.write_threads(&mut to, &snapshot);
-        Ok(to.out)
+    /// further sequence of inputs alike.
+    pub fn key(&self) -> Vec<u8> {
+        self.key_and_ahead().0
     }
 
-    fn write_threads(&self, to: &mut Encoder<'_>, snapshot: &Snapshot) {
-        to.value(snapshot.values[0]);
-        let mut bodies = snapshot.values[1..].iter();
-        let mut stack = 0;
-        for (id, worker) in self.client.workers.iter().enumerate() {
-            let Some(worker) = worker else { continue };
-            to.int(id as i64);
-            let (kind, number, left) = match worker.waiting {
-                Waiting::Reply { node, timeout_ms } => (0, i64::from(node), timeout_ms),
-                Waiting::TimedOut { node } => (1, i64::from(node), 0),
-                Waiting::Sleep { left_ms } => (2, 0, left_ms),
-                Waiting::Ready => (3, 0, 0),
-                Waiting::Choice { options } => (4, i64::from(options), 0),
-                Waiting::Message { left_ms } => (5, 0, left_ms),
+    /// The key, and how far ahead the furthest time in it lies, in ms.
+    pub(in crate::lock) fn key_and_ahead(&self) -> (Vec<u8>, i64) {
+        let mut out = Vec::with_capacity(256);
+        let client = &self.client;
+        let mut int = |number: i64| out.extend_from_slice(&number.to_le_bytes());
+        int(client.phase as i64);
+        int(i64::from(client.holds));
+        int(client.op.map_or(-1, |op| op as i64));
+        int(i64::from(client.lost) | i64::from(client.renewed) << 1);
+        let validity = client.validity.filter(|_| client.holds > 0);
+        let span = validity.map(|left| self.clipped(left));
+        int(span.map_or(i64::MIN, |span| span.ms));
+        int(span.map_or(0, |span| i64::from(span.ticks)));
+        for worker in &client.workers {
+            let Some(worker) = worker else {
+                int(-1);
+                continue;
             };
-            to.int(kind);
-            to.int(number);
-            to.int(left);
-            to.int(worker.every_ms.unwrap_or(-1));
-            if worker.body.is_some()
-                && let Some(body) = bodies.next()
-            {
-                to.value(*body);
-            }
-            to.int(i64::from(worker.coroutine.is_some()));
-            if worker.coroutine.is_some() {
-                to.thread(stack);
-                stack += 1;
-            }
+            let (kind, number, left) = match worker.wait {
+                Wait::Reply { node, left } => (0, i64::from(node), left),
+                Wait::TimedOut { node } => (1, i64::from(node), Span::default()),
+                Wait::Sleep { left } => (2, 0, left),
+                Wait::Ready => (3, 0, Span::default()),
+                Wait::Choice { options } => (4, i64::from(options), Span::default()),
+                Wait::Open { at_ticks } => (5, i64::from(at_ticks), Span::default()),
+                Wait::Message { left } => (6, 0, left),
+            };
+            int(kind);
+            int(number);
+            int(left.ms);
+            int(i64::from(left.ticks));
+            int(worker.every.map_or(-1, |every| every.ms));
+            int(i64::from(worker.stack.is_some()) | i64::from(worker.late) << 1);
         }
+        int(client.channels.len() as i64);
+        int(client.inbox.len() as i64);
+        for text in &client.channels {
+            put_text(&mut out, text);
+        }
+        for (channel, payload) in &client.inbox {
+            put_text(&mut out, channel);
+            put_text(&mut out, payload);
+        }
+        let workers = client.workers.iter().flatten();
+        let threads: Vec<&Stack> = workers.clone().filter_map(|w| w.stack.as_ref()).collect();
+        let mut values = vec![&self.handle];
+        values.extend(workers.map(|worker| &worker.body));
+        let ahead_ms = self.machine.write_key(&threads, &values, &mut out);
+        // For real, the token is a text of its own.
+        if let Some(token) = &client.token {
+            out.extend_from_slice(token.bytes());
+        }
+        (out, ahead_ms)
+    }
+
+    /// A validity as the key has it. A clock that is set back makes one hold again
+    /// that was over, so its distance counts as far as clocks are ever set back.
+    fn clipped(&self, left: Span) -> Span {
+        match self.shared.config.scale {
+            Some(scale) if self.is_over_for_good(left) => Span {
+                ms: -scale.horizon_ms,
+                ticks: 0,
+            },
+            _ => left,
+        }
+    }
+
+    /// Of a validity in a model: no step of the clock brings it back.
+    pub(crate) fn is_over_for_good(&self, left: Span) -> bool {
+        let scale = self.shared.config.scale;
+        scale.is_some_and(|scale| self.ms(left) <= -scale.horizon_ms)
     }
 
     /// What the program remembers, by name, for messages about a local that
     /// grows without end: the handle's fields, then each thread's locals with
     /// the line that waits.
-    pub fn locals(&self) -> Result<Vec<(String, String)>, LockError> {
-        let snapshot = self.snapshot(true)?;
-        let clock = self.client.clock_ms;
+    pub fn locals(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
-        if let Val::Table(id) = snapshot.values[0] {
-            for (name, value) in &snapshot.tables[id] {
-                let name = key::display(&snapshot, *name, clock);
-                let name = name.trim_matches('"').to_string();
-                found.push((
-                    format!("self.{name}"),
-                    key::display(&snapshot, *value, clock),
-                ));
-            }
-            found.sort();
-        }
-        for frame in snapshot.threads.iter().flatten() {
-            let line = self.file.rewritten.user_line(frame.line);
-            for slot in frame.slots.iter().filter(|slot| slot.shown != "lock") {
-                let value = match slot.cell {
-                    Some(cell) => snapshot.cells[cell].value,
-                    None => slot.value,
-                };
-                found.push((
-                    format!("{} (line {line})", slot.shown),
-                    key::display(&snapshot, value, clock),
-                ));
+        if let Value::Table(id) = self.handle {
+            let table = self.machine.heap.get(id);
+            let mut at = table.after(None);
+            while let Some((key, value)) = at {
+                let name = self.machine.display(&key.value());
+                let name = name.trim_matches('"').to_owned();
+                found.push((format!("self.{name}"), self.machine.display(&value)));
+                at = table.after(Some(&key));
             }
         }
-        for cell in &snapshot.cells {
-            found.push((
-                cell.shown.clone(),
-                key::display(&snapshot, cell.value, clock),
-            ));
+        for worker in self.client.workers.iter().flatten() {
+            if let Some(stack) = &worker.stack {
+                for (name, line, value) in self.machine.locals(stack) {
+                    if name != "lock" {
+                        let value = self.machine.display(&value);
+                        found.push((format!("{name} (line {line})"), value));
+                    }
+                }
+            }
         }
-        Ok(found)
+        found
     }
 
-    fn snapshot(&self, names: bool) -> Result<Snapshot, LockError> {
-        let workers = self.client.workers.iter().flatten();
-        let mut values = vec![("self", Value::Table(self.handle.clone()))];
-        let mut threads = Vec::with_capacity(THREADS_MAX);
-        for worker in workers {
-            if let Some(body) = &worker.body {
-                values.push(("the thread's function", Value::Function(body.clone())));
-            }
-            threads.extend(&worker.coroutine);
-        }
-        let roots = Roots {
-            values: &values,
-            variables_of: &[],
-            threads: &threads,
-            first_is_data: true,
-            names,
+    /// Runs a thread; see `Vm::resume`.
+    pub(crate) fn resume(
+        &mut self,
+        thread: Thread,
+        values: Vec<Value>,
+    ) -> Result<crate::lua::Pause, LockError> {
+        let mut host = ClientHost {
+            token: self.client.token.clone(),
+            handle: match self.handle {
+                Value::Table(id) => Some(id),
+                _ => None,
+            },
         };
-        let (captured, _) = walk::capture(&self.vm, &self.known, &self.pins, &roots, false)?;
-        captured.map_err(|found| found.into_error(&self.places()))
+        let Some(worker) = &mut self.client.workers[usize::from(thread)] else {
+            return Ok(crate::lua::Pause::Ended(Vec::new()));
+        };
+        let body = worker.body.clone();
+        let stack = worker
+            .stack
+            .get_or_insert_with(|| Stack::new(body, Vec::new()));
+        let result = Vm::new(&mut self.machine, stack).resume(&mut host, values);
+        result.map_err(|stop| self.explain(stop))
     }
 
-    fn check_file_locals(&self) -> Result<(), LockError> {
-        self.guard
-            .check(&self.vm, &self.known, &self.pins)?
-            .map_err(|found| found.into_error(&self.places()))
+    pub(crate) fn explain(&self, stop: Stop) -> LockError {
+        self.shared.file.explain(stop)
     }
 
-    pub(crate) fn places(&self) -> Places<'_> {
-        Places {
-            file: &self.file.path,
-            rewritten: &self.file.rewritten,
-        }
+    pub(crate) fn set_token(&mut self, token: &str) {
+        self.client.token = Some(match self.shared.config.scale {
+            Some(_) => Text::symbolic(Symbol::Name(names::OWN_TOKEN).text()),
+            None => Text::plain(token),
+        });
     }
+}
 
-    pub(crate) fn set_token(&mut self, token: &str) -> Result<(), LockError> {
-        self.lock_content.raw_set("token", token)?;
-        self.client.token = Some(token.to_string());
-        Ok(())
-    }
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
 }
 
 fn check_config(file: &LockFile, config: &Config) -> Result<(), LockError> {
@@ -414,11 +527,10 @@ fn check_config(file: &LockFile, config: &Config) -> Result<(), LockError> {
             file.ttl_step_ms, config.ttl_ms
         ));
     }
-    let longest = config.ttl_ms.max(config.timeout_ms);
-    if config.timeout_ms <= 0 || config.horizon_ms < longest {
+    if config.timeout_ms <= 0 {
         return wrong(format!(
-            "the command time-out ({} ms) must be positive, and the horizon ({} ms) at least {longest} ms",
-            config.timeout_ms, config.horizon_ms
+            "the command time-out ({} ms) must be positive",
+            config.timeout_ms
         ));
     }
     if let Some(name) = config.params.keys().find(|p| !file.params.contains_key(*p)) {
@@ -427,59 +539,6 @@ fn check_config(file: &LockFile, config: &Config) -> Result<(), LockError> {
             "the file declares no parameter `{name}`; it declares: {}",
             declared.join(", ")
         ));
-    }
-    Ok(())
-}
-
-type Views = Vec<(&'static str, Value)>;
-
-/// The `lock` argument: its locked view, the table behind, and the views in it.
-fn lock_table(
-    vm: &Vm,
-    file: &LockFile,
-    config: &Config,
-    owner: &str,
-) -> Result<(Value, Table, Views), LockError> {
-    let params = vm.lua.create_table()?;
-    for (name, default) in &file.params {
-        let value = config.params.get(name).unwrap_or(default);
-        params.raw_set(name.as_str(), *value)?;
-    }
-    let nodes = vm.lua.create_sequence_from(1..=config.nodes)?;
-    let params = vm.locked("lock.params", &params)?;
-    let nodes = vm.locked("lock.nodes", &nodes)?;
-    let content = vm.lua.create_table()?;
-    content.raw_set("key", config.key.as_str())?;
-    content.raw_set("owner", owner)?;
-    content.raw_set("ttl", config.ttl_ms as f64)?;
-    content.raw_set("mode", "write")?;
-    content.raw_set("nodes", &nodes)?;
-    content.raw_set("params", &params)?;
-    let view = vm.locked("lock", &content)?;
-    let views = vec![("lock.params", params), ("lock.nodes", nodes)];
-    Ok((view, content, views))
-}
-
-/// Everything that the sandbox offers, in name order: equal files give equal
-/// numbers, so keys of two programs can be compared.
-fn register_words(vm: &Vm, known: &mut Known) -> Result<(), LockError> {
-    let mut tables = vec![(String::new(), vm.words.clone())];
-    for pair in vm.libraries.pairs::<String, Table>() {
-        let (name, library) = pair?;
-        tables.push((format!("{name}."), library));
-    }
-    let mut found = Vec::new();
-    for (prefix, table) in tables {
-        for pair in table.pairs::<Value, Value>() {
-            let (name, value) = pair?;
-            if value.is_function() || value.is_userdata() {
-                found.push((format!("{prefix}{}", name.to_string()?), value));
-            }
-        }
-    }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    for (name, value) in found {
-        known.add(value.to_pointer(), name);
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! symbolic values), by the concrete simulation of a trace, and by the worker
 //! process on real servers.
 
+use crate::lua::Scale;
 use crate::redis::Reply;
 use crate::trace::Outcome;
 
@@ -21,9 +22,8 @@ pub struct Config {
     pub key: String,
     /// `lock.params`: overrides of the file's declared defaults.
     pub params: std::collections::BTreeMap<String, f64>,
-    /// Differences of times saturate here (both ways); above every duration
-    /// that the lock compares with.
-    pub horizon_ms: i64,
+    /// How a model measures times; `None` for a program that runs for real.
+    pub scale: Option<Scale>,
 }
 
 /// The operations that a driver calls.
@@ -51,7 +51,8 @@ pub enum Input {
     Skew { ms: i64 },
     /// A ready thread runs on: its sleep is over, or its command timed out.
     Wake { thread: Thread },
-    /// A thread's `random(n)` gives this value, in `1..=n`.
+    /// A thread's `random(n)` gives this value, in `1..=n`. Of a comparison that is
+    /// open ([`Waiting::Open`]), 1 is true and 2 is false.
     Choose { thread: Thread, value: u8 },
     /// The reply to the thread's command arrives.
     Reply { thread: Thread, reply: Reply },
@@ -91,6 +92,22 @@ pub struct Output {
     pub lost: bool,
     /// The line of the user's file that acted last, from 1; 0 if none did.
     pub line: u32,
+    /// A wait ended here at a tick, and not when it was over.
+    pub late: bool,
+    /// Durations that the lock used, for whoever measures time in ticks.
+    pub durations: Vec<UsedDuration>,
+}
+
+/// A duration that a lock uses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UsedDuration {
+    /// In ms, ticks left out.
+    pub ms: f64,
+    /// Something ends after it: a sleep, a time-out. Otherwise it is stated or
+    /// compared with what clocks measured.
+    pub ends: bool,
+    /// The line of the user's file, from 1.
+    pub line: u32,
 }
 
 /// Where the caller stands.
@@ -119,6 +136,9 @@ pub enum Waiting {
     Ready,
     /// `random(n)`.
     Choice { options: u8 },
+    /// A comparison of times whose answer depends on what happens between two
+    /// ticks (in a model only). If everything happens at ticks, it is `at_ticks`.
+    Open { at_ticks: bool },
     /// `wait(ms)` for a message.
     Message { left_ms: i64 },
 }
@@ -131,13 +151,18 @@ pub struct View {
     /// Hold count: 0 when idle, up to the nesting depth.
     pub holds: u8,
     /// V: ms until the validity that the acquire stated ends, on the client's
-    /// clock (negative when past, saturated at the horizon); `None` if the lock
-    /// stated none or nothing is held.
+    /// clock, 0 when it is over; `None` if the lock stated none or nothing is held.
     pub validity_left_ms: Option<i64>,
-    /// ms until the lease ends that the holder's work must not outlast: the
-    /// stated validity, or `ttl` from the start of the acquire call; `None` when
-    /// nothing is held or a background thread renews it.
-    pub lease_left_ms: Option<i64>,
+    /// Something is held, the lock did not say that it is lost, and a stated
+    /// validity is not over.
+    pub valid: bool,
+    /// `valid` if everything happens at ticks (in a model, where a validity may end
+    /// between two).
+    pub valid_at_ticks: bool,
+    /// The lock said of this hold that it is lost.
+    pub lost: bool,
+    /// A background thread lives, or lived, during this hold.
+    pub renewed: bool,
     /// Live threads with something to wait for, by id.
     pub threads: Vec<(Thread, Waiting)>,
 }

@@ -9,6 +9,7 @@ use super::refusal::Refusal;
 use super::server::{Dialect, Server};
 use super::{Bytes, Reply};
 use super::{connection, hashes, keys, lists, pubsub, scripting, sorted_sets, strings};
+use crate::lua::RefusalKind;
 
 /// What a handler answers.
 pub(super) type Answer = Result<Reply, Refusal>;
@@ -212,12 +213,29 @@ pub(super) fn dispatch(
             Handler::Script(run) => run(server, scripts, &call),
         }
     });
-    answer.unwrap_or_else(|refusal| Reply::Error(refusal.to_string()))
+    refused(server, answer)
+}
+
+fn refused(server: &mut Server, answer: Answer) -> Reply {
+    answer.unwrap_or_else(|refusal| {
+        if let Refusal::Lacks(what) = refusal {
+            let what = format!("uses {what} which is not in the model");
+            server.notes_mut().refuse(RefusalKind::Lacks, what);
+        }
+        Reply::Error(refusal.to_string())
+    })
 }
 
 /// Executes a command that a script calls.
-pub(super) fn dispatch_from_script(server: &mut Server, connection: u32, argv: &[Bytes]) -> Reply {
-    let answer = admit_from_script(server, argv).and_then(|(name, run)| {
+///
+/// With `read_only` the script has promised to write nothing.
+pub(super) fn dispatch_from_script(
+    server: &mut Server,
+    connection: u32,
+    argv: &[Bytes],
+    read_only: bool,
+) -> Reply {
+    let answer = admit_from_script(server, argv, read_only).and_then(|(name, run)| {
         run(
             server,
             &Call {
@@ -227,12 +245,19 @@ pub(super) fn dispatch_from_script(server: &mut Server, connection: u32, argv: &
             },
         )
     });
-    answer.unwrap_or_else(|refusal| Reply::Error(refusal.to_string()))
+    refused(server, answer)
 }
 
-fn admit(server: &Server, connection: u32, argv: &[Bytes]) -> Result<&'static Command, Refusal> {
+fn admit(
+    server: &mut Server,
+    connection: u32,
+    argv: &[Bytes],
+) -> Result<&'static Command, Refusal> {
     let name = argv.first().map_or(&[][..], Vec::as_slice);
-    let command = find(name, server.dialect()).ok_or_else(|| unknown(argv))?;
+    let Some(command) = find(name, server.dialect()) else {
+        lacks(server, name);
+        return Err(unknown(argv));
+    };
     if !command.takes(argv.len(), server.dialect()) {
         return Err(Refusal::Arity(command.name.to_owned()));
     }
@@ -250,17 +275,29 @@ fn admit(server: &Server, connection: u32, argv: &[Bytes]) -> Result<&'static Co
 
 type Plain = fn(&mut Server, &Call<'_>) -> Answer;
 
-fn admit_from_script(server: &Server, argv: &[Bytes]) -> Result<(&'static str, Plain), Refusal> {
+/// A real server may well have it.
+fn lacks(server: &mut Server, name: &[u8]) {
+    let name = crate::lua::text::printable(name).to_uppercase();
+    let what = format!("uses the command {name}, which is not in the model");
+    server.notes_mut().refuse(RefusalKind::Lacks, what);
+}
+
+fn admit_from_script(
+    server: &mut Server,
+    argv: &[Bytes],
+    read_only: bool,
+) -> Result<(&'static str, Plain), Refusal> {
     let dialect = server.dialect();
     let valkey = dialect == Dialect::Valkey9;
     let name = argv.first().map_or(&[][..], Vec::as_slice);
-    let command = find(name, dialect).ok_or_else(|| {
-        Refusal::other(if valkey {
+    let Some(command) = find(name, dialect) else {
+        lacks(server, name);
+        return Err(Refusal::other(if valkey {
             "ERR Unknown command called from script"
         } else {
             "ERR Unknown Redis command called from script"
-        })
-    })?;
+        }));
+    };
     if !command.takes(argv.len(), dialect) {
         return Err(Refusal::other(if valkey {
             "ERR Wrong number of args calling command from script"
@@ -270,14 +307,27 @@ fn admit_from_script(server: &Server, argv: &[Bytes]) -> Result<(&'static str, P
     }
     match command.run {
         Handler::Plain(run) if command.allowed_in_script(dialect) => {
+            // PUBLISH is replicated, so read-only scripts may not send it either.
+            if read_only && (command.writes() || command.name == "publish") {
+                return Err(Refusal::other(
+                    "ERR Write commands are not allowed from read-only scripts.",
+                ));
+            }
             may_write(server, command)?;
             Ok((command.name, run))
         }
-        _ => Err(Refusal::other(if valkey {
-            "ERR This Valkey command is not allowed from script"
-        } else {
-            "ERR This Redis command is not allowed from script"
-        })),
+        _ => {
+            // Newer versions answer WAIT in a script at once.
+            if command.name == "wait" && server.scale().is_some() {
+                let what = "uses WAIT in a script, which some servers refuse";
+                server.notes_mut().refuse(RefusalKind::Lacks, what);
+            }
+            Err(Refusal::other(if valkey {
+                "ERR This Valkey command is not allowed from script"
+            } else {
+                "ERR This Redis command is not allowed from script"
+            }))
+        }
     }
 }
 

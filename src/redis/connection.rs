@@ -34,6 +34,9 @@ pub(super) fn echo(_: &mut Server, call: &Call<'_>) -> Answer {
 
 /// Seconds and microseconds; the model's clock has whole milliseconds.
 pub(super) fn time(server: &mut Server, _: &Call<'_>) -> Answer {
+    if server.scale().is_some() {
+        return Err(Refusal::Lacks("TIME, the server's own clock,"));
+    }
     let now_ms = server.now_ms();
     let seconds = now_ms.div_euclid(1000);
     let micros = now_ms.rem_euclid(1000) * 1000;

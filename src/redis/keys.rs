@@ -1,9 +1,10 @@
 //! Commands on keys of any type: existence and expiry.
 
 use super::command::{Answer, Call};
-use super::number::parse_i64;
 use super::refusal::Refusal;
 use super::{Bytes, Reply, Server};
+use crate::lua::RefusalKind;
+use crate::lua::text::{Span, Symbol};
 
 pub(super) fn del(server: &mut Server, call: &Call<'_>) -> Answer {
     let removed = call.argv[1..].iter().filter(|key| server.remove(key));
@@ -34,44 +35,41 @@ pub(super) fn flushall(server: &mut Server, call: &Call<'_>) -> Answer {
 }
 
 pub(super) fn expire(server: &mut Server, call: &Call<'_>) -> Answer {
-    let now = server.now_ms();
-    set_expiry(server, call, 1000, now)
+    set_expiry(server, call, 1000, true)
 }
 
 pub(super) fn pexpire(server: &mut Server, call: &Call<'_>) -> Answer {
-    let now = server.now_ms();
-    set_expiry(server, call, 1, now)
+    set_expiry(server, call, 1, true)
 }
 
 pub(super) fn expireat(server: &mut Server, call: &Call<'_>) -> Answer {
-    set_expiry(server, call, 1000, 0)
+    set_expiry(server, call, 1000, false)
 }
 
 pub(super) fn pexpireat(server: &mut Server, call: &Call<'_>) -> Answer {
-    set_expiry(server, call, 1, 0)
+    set_expiry(server, call, 1, false)
 }
 
-/// The EXPIRE family: `argument * unit_ms + base_ms` is the new end.
-fn set_expiry(server: &mut Server, call: &Call<'_>, unit_ms: i64, base_ms: i64) -> Answer {
+/// The EXPIRE family: the argument counts in `unit_ms`, from now or from 1970.
+fn set_expiry(server: &mut Server, call: &Call<'_>, unit_ms: i64, relative: bool) -> Answer {
     let condition = Condition::parse(&call.argv[3..])?;
-    let amount = parse_i64(&call.argv[2]).ok_or(Refusal::NotAnInteger)?;
-    let when = amount
-        .checked_mul(unit_ms)
-        .and_then(|ms| ms.checked_add(base_ms))
-        .ok_or(Refusal::ExpireTime(call.name))?;
+    let amount = server.amount(&call.argv[2], unit_ms, relative);
+    let amount = amount.ok_or(Refusal::NotAnInteger)?;
+    let end = amount.end(server, unit_ms, relative, call.name)?;
     let key = &call.argv[1];
     let Some(current) = server.expiry(key) else {
         return Ok(Reply::Int(0));
     };
-    if !condition.allows(current, when) {
+    if !condition.allows(current.map(|end| end.at_ms), end.at_ms) {
         return Ok(Reply::Int(0));
     }
+    server.note_life(end);
     // A new end that is not in the future deletes at once, also when it is this
     // very ms, in which a key that expires by itself would still be there.
-    if when <= server.now_ms() {
+    if end.at_ms <= server.now_ms() {
         server.remove(key);
     } else {
-        server.set_expiry(key, Some(when));
+        server.set_expiry(key, Some(end));
     }
     Ok(Reply::Int(1))
 }
@@ -131,25 +129,42 @@ pub(super) fn persist(server: &mut Server, call: &Call<'_>) -> Answer {
 }
 
 pub(super) fn pttl(server: &mut Server, call: &Call<'_>) -> Answer {
-    Ok(Reply::Int(time_to_live_ms(server, &call.argv[1])))
+    Ok(match time_to_live(server, &call.argv[1]) {
+        Life::Span(span) if span.ticks != 0 => Reply::Bulk(Symbol::Count(span).text()),
+        Life::Span(span) => Reply::Int(span.ms.max(0)),
+        Life::Known(number) => Reply::Int(number),
+    })
 }
 
 /// Whole seconds, rounded to the nearest: 499 ms left is 0, 500 ms is 1.
 pub(super) fn ttl(server: &mut Server, call: &Call<'_>) -> Answer {
-    let left = time_to_live_ms(server, &call.argv[1]);
-    let seconds = if left < 0 {
-        left
-    } else {
-        left.saturating_add(500) / 1000
+    let span = match time_to_live(server, &call.argv[1]) {
+        Life::Known(number) => return Ok(Reply::Int(number)),
+        Life::Span(span) => span,
     };
-    Ok(Reply::Int(seconds))
+    let Some(scale) = server.scale().filter(|_| span.ticks != 0) else {
+        return Ok(Reply::Int(span.ms.max(0).saturating_add(500) / 1000));
+    };
+    let left = span.value(scale.tick_ms);
+    if (left + 500) % 1000 == 0 || left % scale.tick_ms != 0 {
+        server.notes_mut().refuse(
+            RefusalKind::Rounding,
+            "asks TTL for seconds where it depends on what happens between two ticks; use PTTL",
+        );
+    }
+    Ok(Reply::Int((left.max(0) + 500) / 1000))
 }
 
-/// -2 without a key, -1 without an expiry.
-fn time_to_live_ms(server: &Server, key: &[u8]) -> i64 {
+enum Life {
+    /// -2 without a key, -1 without an expiry.
+    Known(i64),
+    Span(Span),
+}
+
+fn time_to_live(server: &Server, key: &[u8]) -> Life {
     match server.expiry(key) {
-        None => -2,
-        Some(None) => -1,
-        Some(Some(when)) => when.saturating_sub(server.now_ms()).max(0),
+        None => Life::Known(-2),
+        Some(None) => Life::Known(-1),
+        Some(Some(end)) => Life::Span(server.life(end)),
     }
 }

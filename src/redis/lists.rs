@@ -1,13 +1,12 @@
 //! Commands on lists.
 
 use super::command::{Answer, Call};
-use super::number::parse_i64;
 use super::refusal::Refusal;
 use super::value::List;
 use super::{Bytes, Reply, Server};
 
-fn integer(text: &[u8]) -> Result<i64, Refusal> {
-    parse_i64(text).ok_or(Refusal::NotAnInteger)
+fn integer(server: &mut Server, text: &Bytes) -> Result<i64, Refusal> {
+    server.integer(text).ok_or(Refusal::NotAnInteger)
 }
 
 /// Turns Redis's inclusive, possibly negative bounds into a half-open range;
@@ -38,6 +37,9 @@ fn push(server: &mut Server, call: &Call<'_>, put: fn(&mut List, Bytes)) -> Answ
         }
         Ok(list.len() as i64)
     })?;
+    for element in &call.argv[2..] {
+        server.wrote(&call.argv[1], Some(element));
+    }
     Ok(Reply::Int(len.unwrap_or(0)))
 }
 
@@ -53,7 +55,8 @@ fn pop(server: &mut Server, call: &Call<'_>, take: fn(&mut List) -> Option<Bytes
     let count = match call.argv {
         [_, _] => None,
         [_, _, count] => Some(
-            parse_i64(count)
+            server
+                .integer(count)
                 .filter(|count| *count >= 0)
                 .ok_or(Refusal::NotPositive)? as usize,
         ),
@@ -74,7 +77,8 @@ fn pop(server: &mut Server, call: &Call<'_>, take: fn(&mut List) -> Option<Bytes
 }
 
 pub(super) fn lrange(server: &mut Server, call: &Call<'_>) -> Answer {
-    let (start, stop) = (integer(&call.argv[2])?, integer(&call.argv[3])?);
+    let start = integer(server, &call.argv[2])?;
+    let stop = integer(server, &call.argv[3])?;
     let Some(list) = server.get::<List>(&call.argv[1])? else {
         return Ok(Reply::Array(Vec::new()));
     };
@@ -90,10 +94,13 @@ pub(super) fn llen(server: &mut Server, call: &Call<'_>) -> Answer {
 /// The key is looked up before the index is read, so a missing key hides a bad
 /// index.
 pub(super) fn lindex(server: &mut Server, call: &Call<'_>) -> Answer {
+    if server.get::<List>(&call.argv[1])?.is_none() {
+        return Ok(Reply::Nil);
+    }
+    let index = integer(server, &call.argv[2])?;
     let Some(list) = server.get::<List>(&call.argv[1])? else {
         return Ok(Reply::Nil);
     };
-    let index = integer(&call.argv[2])?;
     let index = if index < 0 {
         index + list.len() as i64
     } else {
@@ -106,10 +113,17 @@ pub(super) fn lindex(server: &mut Server, call: &Call<'_>) -> Answer {
 /// A positive count removes that many from the left, a negative one from the
 /// right, zero all.
 pub(super) fn lrem(server: &mut Server, call: &Call<'_>) -> Answer {
-    let count = integer(&call.argv[2])?;
+    let count = integer(server, &call.argv[2])?;
     let wanted = &call.argv[3];
+    let list = server
+        .get::<List>(&call.argv[1])?
+        .cloned()
+        .unwrap_or_default();
+    let hits: Vec<usize> = (0..list.len())
+        .filter(|i| server.same_text(&list[*i], wanted))
+        .collect();
     let removed = server.edit(&call.argv[1], None, |list: &mut List| {
-        let mut hits: Vec<usize> = (0..list.len()).filter(|i| list[*i] == *wanted).collect();
+        let mut hits = hits;
         let limit = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
         if count < 0 {
             hits.reverse();

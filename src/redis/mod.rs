@@ -11,7 +11,8 @@
 //! | [`command`](commands) | the registry: one row a command, and the dispatch |
 //! | `strings`, `keys`, `hashes`, `lists`, `sorted_sets`, `pubsub`, `scripting`, `connection` | the handlers, by type |
 //! | [`engine`](ScriptEngine) | Lua 5.1 as Redis embeds it, for EVAL |
-//! | `number` | how Redis reads and prints numbers |
+//! | `number`, `operand` | how Redis reads and prints numbers; numbers, ends of lives and texts that may be symbols |
+//! | [`notes`](Notes) | what an execution noticed besides its reply |
 //! | `refusal` | the error replies |
 //!
 //! Two other designs were rejected. Embedding a ready-made Redis clone would
@@ -27,7 +28,9 @@ mod engine;
 mod hashes;
 mod keys;
 mod lists;
+mod notes;
 mod number;
+mod operand;
 mod pubsub;
 mod refusal;
 mod scripting;
@@ -37,8 +40,9 @@ mod strings;
 mod value;
 
 pub use command::{Command, commands};
-pub use engine::{EngineError, ScriptEngine};
-pub use server::{Dialect, Message, Server};
+pub use engine::{EngineError, ScriptEngine, compile_script};
+pub use notes::{Notes, Place};
+pub use server::{Dialect, End, Message, Server};
 pub use value::{Hash, List, SortedSet, Value};
 
 /// A byte string as Redis stores and sends it.
@@ -65,7 +69,7 @@ pub enum Reply {
 }
 
 mod text {
-    //! Byte strings as text in JSON: invalid UTF-8 is written as `\xNN`.
+    //! Byte strings as text in JSON.
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub fn serialize<S: Serializer>(bytes: &[u8], s: S) -> Result<S::Ok, S::Error> {

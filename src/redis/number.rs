@@ -6,6 +6,11 @@
 //! these differences.
 
 use super::Dialect;
+use crate::lua::number::{not_finite, printf_g, split_exponent};
+
+/// Converts a Lua number to an integer reply: towards zero, and to the least
+/// integer for whatever does not fit, as an x86-64 conversion does.
+pub(super) use crate::lua::number::to_i64 as lua_to_i64;
 
 /// Reads a decimal integer as Redis does: digits without leading zeros, an
 /// optional minus, nothing else.
@@ -62,38 +67,11 @@ pub(super) fn reply_text(value: f64, dialect: Dialect) -> String {
 pub(super) fn argument_text(value: f64, dialect: Dialect) -> String {
     let half = (i64::MAX / 2) as f64;
     if dialect == Dialect::Redis70 {
-        printf_g17(value)
+        printf_g(value, 17)
     } else if value.abs() <= half && value.fract() == 0.0 {
         (value as i64).to_string()
     } else {
         shortest(value)
-    }
-}
-
-/// Converts a Lua number to an integer reply: towards zero, and to the least
-/// integer for whatever does not fit, as an x86-64 conversion does.
-pub(super) fn lua_to_i64(value: f64) -> i64 {
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    if (-LIMIT..LIMIT).contains(&value) {
-        value as i64
-    } else {
-        i64::MIN
-    }
-}
-
-/// C's `%.17g`.
-fn printf_g17(value: f64) -> String {
-    if let Some(text) = not_finite(value) {
-        return text.to_owned();
-    }
-    let scientific = format!("{value:.16e}");
-    let (mantissa, exponent) = split_exponent(&scientific);
-    if (-4..17).contains(&exponent) {
-        let decimals = usize::try_from(16 - exponent).unwrap_or(0);
-        trim_zeros(&format!("{value:.decimals$}")).to_owned()
-    } else {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        format!("{}e{sign}{:02}", trim_zeros(mantissa), exponent.abs())
     }
 }
 
@@ -124,34 +102,6 @@ fn shortest(value: f64) -> String {
     };
     let minus = if value.is_sign_negative() { "-" } else { "" };
     format!("{minus}{body}")
-}
-
-fn not_finite(value: f64) -> Option<&'static str> {
-    match (
-        value.is_nan(),
-        value.is_infinite(),
-        value.is_sign_negative(),
-    ) {
-        (true, _, true) => Some("-nan"),
-        (true, _, false) => Some("nan"),
-        (_, true, true) => Some("-inf"),
-        (_, true, false) => Some("inf"),
-        _ => None,
-    }
-}
-
-/// Splits Rust's `{:e}` form, which always has an exponent.
-fn split_exponent(scientific: &str) -> (&str, i32) {
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    (mantissa, exponent.parse().unwrap_or(0))
-}
-
-fn trim_zeros(text: &str) -> &str {
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        text
-    }
 }
 
 #[cfg(test)]

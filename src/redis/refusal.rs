@@ -33,6 +33,9 @@ pub(super) enum Refusal {
     Arity(String),
     #[error("NOREPLICAS Not enough good replicas to write.")]
     NoReplicas,
+    /// Real servers have it, and the model has not.
+    #[error("ERR lockproof does not model {0}")]
+    Lacks(&'static str),
     /// Anything said in one place only, or differently by different servers.
     #[error("{0}")]
     Other(String),

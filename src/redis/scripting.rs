@@ -15,7 +15,10 @@ pub(super) fn eval(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'
     let (keys, args) = split(&call.argv[2..])?;
     let source = &call.argv[1];
     let sha = Sha::of(source);
-    engine.compile(&sha, source).map_err(Refusal::Other)?;
+    let dialect = server.dialect();
+    engine
+        .compile(&sha, source, dialect)
+        .map_err(Refusal::Other)?;
     server.remember_script(sha, source);
     let job = Job {
         sha,
@@ -74,7 +77,10 @@ pub(super) fn script(server: &mut Server, engine: &mut ScriptEngine, call: &Call
                 return Err(arity("load"));
             };
             let sha = Sha::of(source);
-            engine.compile(&sha, source).map_err(Refusal::Other)?;
+            let dialect = server.dialect();
+            engine
+                .compile(&sha, source, dialect)
+                .map_err(Refusal::Other)?;
             server.remember_script(sha, source);
             Ok(Reply::Bulk(sha.to_string().into_bytes()))
         }

@@ -12,9 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::engine::{ScriptEngine, Sha};
+use super::notes::{Notes, Place};
 use super::refusal::Refusal;
 use super::value::{Kind, Value};
 use super::{Bytes, Reply, command};
+use crate::lua::Scale;
+use crate::lua::text::Span;
 
 /// Whose behaviour the model follows where servers differ. The differences are
 /// listed, with an example and each server's reply, in the table
@@ -41,12 +44,55 @@ pub struct Message {
     pub payload: Bytes,
 }
 
+/// The end of a key's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct End {
+    /// The last ms at which the key is there.
+    pub at_ms: i64,
+    /// How many of the ms until then came from ticks (see [`Span`]).
+    pub ticks: i32,
+}
+
 /// A key's value and the end of its life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Entry {
     value: Value,
-    /// The last ms at which the key is there; `None`: for ever.
-    expire_at_ms: Option<i64>,
+    /// `None`: for ever.
+    end: Option<End>,
+}
+
+/// What a caller lends a server and takes back; no part of its state.
+#[derive(Clone, Debug, Default)]
+struct Watch {
+    scale: Option<Scale>,
+    present_ms: i64,
+    order: u32,
+    notes: Notes,
+}
+
+/// All watches are equal: two servers are told apart by what they hold.
+impl PartialEq for Watch {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Watch {}
+
+impl PartialOrd for Watch {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Watch {
+    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
+
+impl std::hash::Hash for Watch {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 /// A Redis server: plain data, compared and hashed by value.
@@ -59,6 +105,7 @@ pub struct Server {
     scripts: BTreeMap<Sha, Arc<[u8]>>,
     subscriptions: BTreeMap<Bytes, BTreeSet<u32>>,
     messages: Vec<Message>,
+    watch: Watch,
 }
 
 impl Server {
@@ -94,6 +141,51 @@ impl Server {
         self.lacks_replicas
     }
 
+    /// Makes it a server of a model: texts have symbols in them, which tell times
+    /// by `present_ms`, and times are measured like this.
+    pub fn set_scale(&mut self, scale: Scale, present_ms: i64) {
+        self.watch.scale = Some(scale);
+        self.watch.present_ms = present_ms;
+    }
+
+    pub(super) fn present_ms(&self) -> i64 {
+        self.watch.present_ms
+    }
+
+    /// See [`Server::set_scale`].
+    pub fn scale(&self) -> Option<Scale> {
+        self.watch.scale
+    }
+
+    /// Where nobody promises an order (the fields of a hash, a table in a script),
+    /// takes this one of the [`Notes::orders`] possible ones.
+    pub fn set_order(&mut self, order: u32) {
+        self.watch.order = order;
+    }
+
+    /// See [`Server::set_order`].
+    pub(super) fn order(&self) -> u32 {
+        self.watch.order
+    }
+
+    /// What was noticed since the last call.
+    pub fn take_notes(&mut self) -> Notes {
+        std::mem::take(&mut self.watch.notes)
+    }
+
+    pub(super) fn notes_mut(&mut self) -> &mut Notes {
+        &mut self.watch.notes
+    }
+
+    /// A value was written, also over an equal one.
+    pub(super) fn wrote(&mut self, key: &Bytes, element: Option<&Bytes>) {
+        let place = Place {
+            key: key.clone(),
+            element: element.cloned(),
+        };
+        self.watch.notes.written.push(place);
+    }
+
     /// Executes one command and gives its reply; whatever is wrong with the
     /// command is in the reply. `connection` identifies the sender for
     /// subscriptions: a connection that has subscribed may send little else,
@@ -127,18 +219,33 @@ impl Server {
     }
 
     /// The live keys in order: key, value, last ms of its life.
-    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<i64>)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<End>)> {
         self.keys
             .iter()
-            .map(|(key, entry)| (key, &entry.value, entry.expire_at_ms))
+            .map(|(key, entry)| (key, &entry.value, entry.end))
+    }
+
+    /// How long a key that ends then still lives.
+    pub fn life(&self, end: End) -> Span {
+        let step_ms = self.watch.scale.map_or(0, |scale| scale.step_ms);
+        Span {
+            ms: end.at_ms - self.now_ms - i64::from(end.ticks) * step_ms,
+            ticks: end.ticks,
+        }
+    }
+
+    /// The end of a life of so long from now.
+    pub fn end_of(&self, life: Span) -> End {
+        let step_ms = self.watch.scale.map_or(0, |scale| scale.step_ms);
+        End {
+            at_ms: self.now_ms.saturating_add(life.value(step_ms)),
+            ticks: life.ticks,
+        }
     }
 
     /// Puts a key there as it is; what is empty or past its time is not kept.
-    pub fn insert(&mut self, key: Bytes, value: Value, expire_at_ms: Option<i64>) {
-        let entry = Entry {
-            value,
-            expire_at_ms,
-        };
+    pub fn insert(&mut self, key: Bytes, value: Value, end: Option<End>) {
+        let entry = Entry { value, end };
         if expired(&entry, self.now_ms) || entry.value.is_empty_collection() {
             self.keys.remove(&key);
         } else {
@@ -267,7 +374,7 @@ impl Server {
             };
             let entry = Entry {
                 value: fresh.into_value(),
-                expire_at_ms: None,
+                end: None,
             };
             self.keys.insert(key.to_vec(), entry);
         }
@@ -283,20 +390,20 @@ impl Server {
         result.map(Some)
     }
 
-    /// The last ms of a key's life: `None` no such key, `Some(None)` for ever.
-    pub(super) fn expiry(&self, key: &[u8]) -> Option<Option<i64>> {
-        self.keys.get(key).map(|entry| entry.expire_at_ms)
+    /// The end of a key's life: `None` no such key, `Some(None)` for ever.
+    pub(super) fn expiry(&self, key: &[u8]) -> Option<Option<End>> {
+        self.keys.get(key).map(|entry| entry.end)
     }
 
     /// Sets or removes the expiry of a key that is there.
-    pub(super) fn set_expiry(&mut self, key: &[u8], expire_at_ms: Option<i64>) {
+    pub(super) fn set_expiry(&mut self, key: &[u8], end: Option<End>) {
         if let Some(entry) = self.keys.get_mut(key) {
-            entry.expire_at_ms = expire_at_ms;
+            entry.end = end;
         }
     }
 }
 
 /// The comparison is Redis's own: a key is still there in the ms it expires at.
 fn expired(entry: &Entry, now_ms: i64) -> bool {
-    entry.expire_at_ms.is_some_and(|when| now_ms > when)
+    entry.end.is_some_and(|end| now_ms > end.at_ms)
 }

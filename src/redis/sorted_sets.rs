@@ -2,7 +2,7 @@
 
 use super::command::{Answer, Call};
 use super::lists::index_range;
-use super::number::{parse_bound, parse_f64, parse_i64, reply_text};
+use super::number::{parse_bound, parse_i64, reply_text};
 use super::refusal::Refusal;
 use super::value::SortedSet;
 use super::{Bytes, Reply, Server};
@@ -77,19 +77,26 @@ pub(super) fn zincrby(server: &mut Server, call: &Call<'_>) -> Answer {
 fn add(server: &mut Server, call: &Call<'_>, options: &AddOptions, pairs: &[Bytes]) -> Answer {
     options.check(pairs.len())?;
     // All scores are read before any is stored.
-    let pairs = pairs
-        .chunks_exact(2)
-        .map(|pair| Ok((parse_f64(&pair[0]).ok_or(Refusal::NotAFloat)?, &pair[1])))
-        .collect::<Result<Vec<_>, Refusal>>()?;
+    let mut scored = Vec::new();
+    for pair in pairs.chunks_exact(2) {
+        server.look_up(&pair[1]);
+        let score = server.float(&pair[0]).ok_or(Refusal::NotAFloat)?;
+        scored.push((score, &pair[1]));
+    }
     let dialect = server.dialect();
     let fresh = (!options.xx).then(SortedSet::default);
     let results = server.edit(&call.argv[1], fresh, |set| {
-        pairs
+        scored
             .into_iter()
             .map(|(score, member)| add_one(set, options, score, member))
             .collect::<Result<Vec<_>, Refusal>>()
     })?;
     let results = results.unwrap_or_default();
+    for (pair, result) in pairs.chunks_exact(2).zip(&results) {
+        if !matches!(result, Added::Refused) {
+            server.wrote(&call.argv[1], Some(&pair[1]));
+        }
+    }
     if options.increment {
         return Ok(match results.first() {
             Some(Added::New(score) | Added::Changed(score) | Added::Same(score)) => {
@@ -142,6 +149,9 @@ fn add_one(
 }
 
 pub(super) fn zrem(server: &mut Server, call: &Call<'_>) -> Answer {
+    for member in &call.argv[2..] {
+        server.look_up(member);
+    }
     let removed = server.edit(&call.argv[1], None, |set: &mut SortedSet| {
         let removed = call.argv[2..].iter().filter(|m| set.remove(m).is_some());
         Ok(removed.count() as i64)
@@ -175,13 +185,13 @@ pub(super) fn zrank(server: &mut Server, call: &Call<'_>) -> Answer {
         _ => return Err(Refusal::Arity(call.name.to_owned())),
     };
     let dialect = server.dialect();
-    let found = server.get::<SortedSet>(&call.argv[1])?.and_then(|set| {
-        let ranked = set.ranked().into_iter().enumerate();
-        ranked
-            .filter(|(_, (member, _))| **member == call.argv[2])
-            .map(|(rank, (_, score))| (rank as i64, score))
-            .next()
-    });
+    let members = members_of(server, &call.argv[1])?;
+    server.note_ties(&members);
+    let found = members
+        .iter()
+        .enumerate()
+        .find(|(_, (member, _))| *member == call.argv[2])
+        .map(|(rank, (_, score))| (rank as i64, *score));
     Ok(match found {
         None => Reply::Nil,
         Some((rank, _)) if !with_score => Reply::Int(rank),
@@ -226,7 +236,7 @@ impl RangeOptions {
                 b"rev" if !fixed => options.reverse = true,
                 b"byscore" if !fixed => options.by_score = true,
                 b"bylex" if !fixed => {
-                    return Err(Refusal::other("ERR lockproof does not model ZRANGE BYLEX"));
+                    return Err(Refusal::Lacks("ZRANGE with BYLEX"));
                 }
                 _ => return Err(Refusal::Syntax),
             }
@@ -251,7 +261,7 @@ pub(super) fn zrangebyscore(server: &mut Server, call: &Call<'_>) -> Answer {
     range(server, call, &options)
 }
 
-fn range(server: &Server, call: &Call<'_>, options: &RangeOptions) -> Answer {
+fn range(server: &mut Server, call: &Call<'_>, options: &RangeOptions) -> Answer {
     let (first, last) = (&call.argv[2], &call.argv[3]);
     let members = if options.by_score {
         // With REV the higher bound comes first.
@@ -260,13 +270,19 @@ fn range(server: &Server, call: &Call<'_>, options: &RangeOptions) -> Answer {
         } else {
             (first, last)
         };
+        // Symbols in a bound are as bad as in a score.
+        for bound in [low, high] {
+            if crate::lua::text::has_symbols(bound) {
+                server.float(bound);
+            }
+        }
         let (low, high) = (Bound::parse(low)?, Bound::parse(high)?);
         let mut members = ranked(server, call, options)?;
         members.retain(|(_, score)| low.below(*score) && high.above(*score));
         limited(members, options.limit)
     } else {
-        let start = parse_i64(first).ok_or(Refusal::NotAnInteger)?;
-        let stop = parse_i64(last).ok_or(Refusal::NotAnInteger)?;
+        let start = server.integer(first).ok_or(Refusal::NotAnInteger)?;
+        let stop = server.integer(last).ok_or(Refusal::NotAnInteger)?;
         let members = ranked(server, call, options)?;
         let range = index_range(start, stop, members.len());
         members[range].to_vec()
@@ -281,18 +297,27 @@ fn range(server: &Server, call: &Call<'_>, options: &RangeOptions) -> Answer {
     Ok(Reply::Array(words.flatten().collect()))
 }
 
-fn ranked<'a>(
-    server: &'a Server,
+fn ranked(
+    server: &mut Server,
     call: &Call<'_>,
     options: &RangeOptions,
-) -> Result<Vec<(&'a Bytes, f64)>, Refusal> {
-    let mut members = server
-        .get::<SortedSet>(&call.argv[1])?
-        .map_or(Vec::new(), SortedSet::ranked);
+) -> Result<Vec<(Bytes, f64)>, Refusal> {
+    let mut members = members_of(server, &call.argv[1])?;
+    server.note_ties(&members);
     if options.reverse {
         members.reverse();
     }
     Ok(members)
+}
+
+/// Lowest score first.
+fn members_of(server: &Server, key: &Bytes) -> Result<Vec<(Bytes, f64)>, Refusal> {
+    let set = server.get::<SortedSet>(key)?;
+    let ranked = set.map_or(Vec::new(), SortedSet::ranked);
+    Ok(ranked
+        .into_iter()
+        .map(|(member, score)| (member.clone(), score))
+        .collect())
 }
 
 fn limited<T>(items: Vec<T>, limit: Option<(i64, i64)>) -> Vec<T> {

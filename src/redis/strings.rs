@@ -1,11 +1,12 @@
 //! Commands on strings: SET with all its options, GET, counters.
 
 use super::command::{Answer, Call};
-use super::number::parse_i64;
+use super::operand::Amount;
 use super::refusal::Refusal;
-use super::server::Dialect;
+use super::server::{Dialect, End};
 use super::value::Value;
 use super::{Bytes, Reply, Server};
+use crate::lua::text::Symbol;
 
 fn ok() -> Reply {
     Reply::Status("OK".to_owned())
@@ -84,21 +85,28 @@ impl SetOptions {
     }
 }
 
-/// The absolute end that a SET-like command asks for. Unlike EXPIRE, zero and
-/// negative arguments are refused.
-fn expire_at_ms(
-    argument: &[u8],
+/// The end that a SET-like command asks for. Unlike EXPIRE, zero and negative
+/// arguments are refused.
+fn end_of(
+    server: &mut Server,
+    argument: &Bytes,
     unit_ms: i64,
-    base_ms: i64,
+    relative: bool,
     command: &'static str,
-) -> Result<i64, Refusal> {
-    let amount = parse_i64(argument).ok_or(Refusal::NotAnInteger)?;
-    Some(amount)
-        .filter(|amount| *amount > 0)
-        .and_then(|amount| amount.checked_mul(unit_ms))
-        .and_then(|ms| ms.checked_add(base_ms))
-        .filter(|when| *when > 0)
-        .ok_or(Refusal::ExpireTime(command))
+) -> Result<End, Refusal> {
+    let amount = server.amount(argument, unit_ms, relative);
+    let amount = amount.ok_or(Refusal::NotAnInteger)?;
+    if matches!(amount, Amount::Ms(..=0)) {
+        return Err(Refusal::ExpireTime(command));
+    }
+    let measured = !matches!(amount, Amount::Ms(_));
+    let end = amount.end(server, unit_ms, relative, command)?;
+    let over = measured && relative && end.at_ms <= server.now_ms();
+    if end.at_ms <= 0 || over {
+        return Err(Refusal::ExpireTime(command));
+    }
+    server.note_life(end);
+    Ok(end)
 }
 
 pub(super) fn set(server: &mut Server, call: &Call<'_>) -> Answer {
@@ -106,8 +114,7 @@ pub(super) fn set(server: &mut Server, call: &Call<'_>) -> Answer {
     let options = SetOptions::parse(&call.argv[3..], server.dialect())?;
     let mut when = None;
     if let Some((_, unit_ms, relative, argument)) = &options.expiry {
-        let base_ms = if *relative { server.now_ms() } else { 0 };
-        when = Some(expire_at_ms(argument, *unit_ms, base_ms, call.name)?);
+        when = Some(end_of(server, argument, *unit_ms, *relative, call.name)?);
     }
     let old = if options.get || options.compare.is_some() {
         server.get::<Bytes>(key)?.cloned()
@@ -115,19 +122,24 @@ pub(super) fn set(server: &mut Server, call: &Call<'_>) -> Answer {
         None
     };
     let there = server.contains(key);
-    let refused = options.nx && there
-        || options.xx && !there
-        || options.compare.is_some() && options.compare != old;
+    let unequal = match (&options.compare, &old) {
+        (Some(wanted), Some(old)) => !server.same_text(wanted, old),
+        (wanted, _) => wanted.is_some(),
+    };
+    let refused = options.nx && there || options.xx && !there || unequal;
     if !refused {
         if options.keep_ttl {
             when = server.expiry(key).flatten();
         }
         // Valkey takes an end at this very ms for one that has passed.
-        let over = server.dialect() == Dialect::Valkey9 && when == Some(server.now_ms());
+        let now_ms = server.now_ms();
+        let over =
+            server.dialect() == Dialect::Valkey9 && when.is_some_and(|end| end.at_ms == now_ms);
         if over && !options.keep_ttl {
             server.remove(key);
         } else {
             server.insert(key.clone(), Value::String(value.clone()), when);
+            server.wrote(key, None);
         }
     }
     Ok(match (options.get, refused) {
@@ -142,6 +154,7 @@ pub(super) fn setnx(server: &mut Server, call: &Call<'_>) -> Answer {
     let free = !server.contains(key);
     if free {
         server.insert(key.clone(), Value::String(value.clone()), None);
+        server.wrote(key, None);
     }
     Ok(Reply::Int(i64::from(free)))
 }
@@ -155,9 +168,10 @@ pub(super) fn psetex(server: &mut Server, call: &Call<'_>) -> Answer {
 }
 
 fn set_with_expiry(server: &mut Server, call: &Call<'_>, unit_ms: i64) -> Answer {
-    let when = expire_at_ms(&call.argv[2], unit_ms, server.now_ms(), call.name)?;
+    let end = end_of(server, &call.argv[2], unit_ms, true, call.name)?;
     let value = Value::String(call.argv[3].clone());
-    server.insert(call.argv[1].clone(), value, Some(when));
+    server.insert(call.argv[1].clone(), value, Some(end));
+    server.wrote(&call.argv[1], None);
     Ok(ok())
 }
 
@@ -175,12 +189,14 @@ pub(super) fn getset(server: &mut Server, call: &Call<'_>) -> Answer {
     let reply = get(server, call)?;
     let value = Value::String(call.argv[2].clone());
     server.insert(call.argv[1].clone(), value, None);
+    server.wrote(&call.argv[1], None);
     Ok(reply)
 }
 
 /// Valkey 9: deletes the key if it holds exactly this string.
 pub(super) fn delifeq(server: &mut Server, call: &Call<'_>) -> Answer {
-    let equal = server.get::<Bytes>(&call.argv[1])? == Some(&call.argv[2]);
+    let stored = server.get::<Bytes>(&call.argv[1])?.cloned();
+    let equal = stored.is_some_and(|stored| server.same_text(&stored, &call.argv[2]));
     if equal {
         server.remove(&call.argv[1]);
     }
@@ -196,25 +212,32 @@ pub(super) fn decr(server: &mut Server, call: &Call<'_>) -> Answer {
 }
 
 pub(super) fn incrby(server: &mut Server, call: &Call<'_>) -> Answer {
-    let by = parse_i64(&call.argv[2]).ok_or(Refusal::NotAnInteger)?;
+    let by = server.integer(&call.argv[2]).ok_or(Refusal::NotAnInteger)?;
     add(server, &call.argv[1], by)
 }
 
 pub(super) fn decrby(server: &mut Server, call: &Call<'_>) -> Answer {
-    let by = parse_i64(&call.argv[2]).ok_or(Refusal::NotAnInteger)?;
+    let by = server.integer(&call.argv[2]).ok_or(Refusal::NotAnInteger)?;
     let by = by.checked_neg().ok_or(Refusal::DecrementOverflow)?;
     add(server, &call.argv[1], by)
 }
 
 /// A missing key counts as 0; the expiry stays.
 fn add(server: &mut Server, key: &Bytes, by: i64) -> Answer {
-    let old = match server.get::<Bytes>(key)? {
+    let stored = server.get::<Bytes>(key)?;
+    if by > 0 && stored.is_some_and(|text| server.is_fence(text)) {
+        // It grows, and that is all that is known.
+        server.wrote(key, None);
+        return Ok(Reply::Bulk(Symbol::Fence.text()));
+    }
+    let old = match server.get::<Bytes>(key)?.cloned() {
         None => 0,
-        Some(text) => parse_i64(text).ok_or(Refusal::NotAnInteger)?,
+        Some(text) => server.integer(&text).ok_or(Refusal::NotAnInteger)?,
     };
     let new = old.checked_add(by).ok_or(Refusal::Overflow)?;
     let when = server.expiry(key).flatten();
     let text = Value::String(new.to_string().into_bytes());
     server.insert(key.clone(), text, when);
+    server.wrote(key, None);
     Ok(Reply::Int(new))
 }

@@ -44,6 +44,14 @@ impl Admin {
     /// unknown.
     pub async fn command<A: AsRef<[u8]>>(&mut self, argv: &[A]) -> io::Result<Reply> {
         self.stream.write_all(&encode_request(argv)).await?;
+        self.next().await
+    }
+
+    /// What the server sends next.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub async fn next(&mut self) -> io::Result<Reply> {
         self.replies.next(&mut self.stream).await
     }
 }

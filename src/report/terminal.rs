@@ -200,7 +200,35 @@ pub fn check_table_within(report: &CheckReport, width: usize) -> String {
             })
             .collect(),
     };
-    grid.render(width)
+    let mut out = grid.render(width);
+    for (reason, sets) in reasons(report) {
+        let sets = sets.join("; ");
+        out += &format!("unknown under {sets}: {}\n", words::printable(reason));
+    }
+    for warning in &report.warnings {
+        out += &format!("warning: {}\n", words::printable(warning));
+    }
+    out
+}
+
+/// Why verdicts are unknown, each reason once with the sets under which it is.
+fn reasons(report: &CheckReport) -> Vec<(&str, Vec<String>)> {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for result in &report.results {
+        let Some(reason) = result.reason.as_deref() else {
+            continue;
+        };
+        let place = found.iter().position(|(known, _)| *known == reason);
+        let place = place.unwrap_or_else(|| {
+            found.push((reason, Vec::new()));
+            found.len() - 1
+        });
+        let set = column(&result.assumptions).replace('\n', " ");
+        if !found[place].1.contains(&set) {
+            found[place].1.push(set);
+        }
+    }
+    found
 }
 
 fn result_text(result: &CheckResult) -> String {

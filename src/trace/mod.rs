@@ -252,7 +252,12 @@ pub enum Fault {
     /// The client process dies (SIGKILL) and stays dead.
     ClientCrash { client: u8 },
     /// The client process stops (SIGSTOP); clocks go on.
-    ClientPause { client: u8 },
+    ClientPause {
+        client: u8,
+        /// Requests that it was about to send: they are sent when it goes on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        held: Vec<u32>,
+    },
     /// The client process continues (SIGCONT).
     ClientResume { client: u8 },
     /// The holder's work will outlast its lease.

@@ -433,7 +433,7 @@ fn who_suffers(fault: &Fault) -> String {
     };
     match *fault {
         Fault::ClientCrash { client }
-        | Fault::ClientPause { client }
+        | Fault::ClientPause { client, .. }
         | Fault::ClientResume { client }
         | Fault::Overrun { client }
         | Fault::ClientSkew { client, .. }

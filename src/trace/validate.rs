@@ -7,6 +7,9 @@
 //! of a file runs it first. It knows nothing about locks or Redis: whether a
 //! reply is *right* is for the replay to find out.
 
+// A new fault or move must not slip through.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod servers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,6 +122,8 @@ struct Message {
     blocked: bool,
     request_lost: bool,
     reply_lost: bool,
+    /// Its client was paused before it was sent.
+    held: bool,
     failed: Option<Definite>,
     delivered: bool,
 }
@@ -289,6 +294,7 @@ impl<'a> Run<'a> {
             blocked: false,
             request_lost: false,
             reply_lost: false,
+            held: false,
             failed: None,
             delivered: false,
         };
@@ -320,6 +326,9 @@ impl<'a> Run<'a> {
         ensure(!message.request_lost, || {
             format!("message {id} was lost before the node saw it")
         })?;
+        ensure(!message.held, || {
+            format!("message {id} is not sent before its client goes on")
+        })?;
         ensure(message.failed != Some(true), || {
             format!("message {id} had failed as surely not executed")
         })?;
@@ -327,6 +336,22 @@ impl<'a> Run<'a> {
             format!("message {id} was executed before")
         })?;
         message.executed = Some(reply.clone());
+        Ok(())
+    }
+
+    /// A client was paused before it had sent these.
+    fn hold_back(&mut self, client: u8, held: &[u32]) -> Result<(), String> {
+        for id in held {
+            let message = self.messages.get_mut(id);
+            let message = message.filter(|message| message.client == client);
+            let Some(message) = message.filter(|message| message.executed.is_none()) else {
+                return Err(format!(
+                    "message {id} is none that {} is about to send",
+                    words::client(client)
+                ));
+            };
+            message.held = true;
+        }
         Ok(())
     }
 
@@ -403,13 +428,17 @@ impl<'a> Run<'a> {
                     format!("{} has crashed before", words::client(*client))
                 })
             }
-            Fault::ClientPause { client } => {
+            Fault::ClientPause { client, held } => {
                 self.acts(*client)?;
+                self.hold_back(*client, held)?;
                 self.clients_stopped.insert(*client);
                 Ok(())
             }
             Fault::ClientResume { client } => {
                 self.client(*client)?;
+                let messages = self.messages.values_mut();
+                let own = messages.filter(|message| message.client == *client);
+                own.for_each(|message| message.held = false);
                 ensure(self.clients_stopped.remove(client), || {
                     format!("{} was not stopped", words::client(*client))
                 })
@@ -432,7 +461,21 @@ impl<'a> Run<'a> {
             Fault::LinkCut { client, node } => self.link(*client, *node, true),
             Fault::LinkHeal { client, node } => self.link(*client, *node, false),
             Fault::ClientNotices { client, node } => self.notice(*client, *node),
-            _ => self.node_fault(fault),
+            Fault::NodeRestart { .. }
+            | Fault::NodeFsync { .. }
+            | Fault::NodePause { .. }
+            | Fault::NodeResume { .. }
+            | Fault::ClockJump { .. }
+            | Fault::ReplicaLags { .. }
+            | Fault::ReplicaCatchesUp { .. }
+            | Fault::Failover { .. }
+            | Fault::CutOff { .. }
+            | Fault::Rejoin { .. }
+            | Fault::SplitBrain { .. }
+            | Fault::Demotion { .. }
+            | Fault::ReplicaSilent { .. }
+            | Fault::ReplicaGone { .. }
+            | Fault::ReplicaBack { .. } => self.node_fault(fault),
         }
     }
 

@@ -200,8 +200,14 @@ pub fn fault_short(fault: &Fault) -> String {
 pub fn fault(fault: &Fault, command: &str) -> String {
     match fault {
         Fault::ClientCrash { client: c } => format!("{} crashes (SIGKILL)", client(*c)),
-        Fault::ClientPause { client: c } => {
-            format!("{} stops (SIGSTOP); clocks go on", client(*c))
+        Fault::ClientPause { client: c, held } => {
+            let name = client(*c);
+            match held.is_empty() {
+                true => format!("{name} stops (SIGSTOP); clocks go on"),
+                false => {
+                    format!("{name} stops (SIGSTOP) before it has sent {command}; clocks go on")
+                }
+            }
         }
         Fault::ClientResume { client: c } => format!("{} continues (SIGCONT)", client(*c)),
         Fault::Overrun { client: c } => {
@@ -457,6 +463,9 @@ pub fn event(trace: &Trace, event: &Event) -> String {
         Event::Fault { fault: f } => {
             let message = match f {
                 Fault::Lose { message, .. } | Fault::Delay { message, .. } => name(message),
+                Fault::ClientPause { held, .. } => {
+                    held.iter().map(name).collect::<Vec<_>>().join(" and ")
+                }
                 _ => String::new(),
             };
             fault(f, &message)

@@ -7,6 +7,13 @@
 /// A property that a lock may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Property {
+    Safety(Safety),
+    Branching(Branching),
+}
+
+/// A property that single transitions violate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Safety {
     Belief,
     Validity,
     Effect,
@@ -15,6 +22,13 @@ pub enum Property {
     Lease,
     NoOrphan,
     HonestOutcome,
+    ReleaseFrees,
+}
+
+/// A property of the whole graph: from every reachable state a way without faults
+/// leads to its goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Branching {
     DeadlockFreedom,
 }
 
@@ -28,57 +42,90 @@ pub struct PropertyInfo {
     pub meaning: &'static str,
 }
 
-/// Every property, in table order. All but the last are judged on single
-/// transitions; deadlock-freedom needs the whole graph.
-pub const PROPERTIES: [PropertyInfo; 9] = [
-    PropertyInfo {
-        property: Property::Belief,
-        id: "mutual-exclusion-belief",
-        meaning: "never two clients between a successful acquire and their own release call",
-    },
-    PropertyInfo {
-        property: Property::Validity,
-        id: "mutual-exclusion-validity",
-        meaning: "never two such clients whose own clock is before the end of the validity they were given",
-    },
-    PropertyInfo {
-        property: Property::Effect,
-        id: "mutual-exclusion-effect",
-        meaning: "no update of the guarded counter is lost",
-    },
-    PropertyInfo {
-        property: Property::OwnerOnly,
-        id: "owner-only-release",
-        meaning: "no release, expiry change or renewal ends, shortens or prolongs another client's valid hold",
-    },
-    PropertyInfo {
-        property: Property::Reentrancy,
-        id: "reentrancy",
-        meaning: "an owner's nested acquire succeeds, and the lock is free exactly when releases equal acquires",
-    },
-    PropertyInfo {
-        property: Property::Lease,
-        id: "lease",
-        meaning: "a valid success leaves the key on a quorum with an expiry within what was asked; no renewal revives a lost lock",
-    },
-    PropertyInfo {
-        property: Property::NoOrphan,
-        id: "no-orphan",
-        meaning: "one TTL after a failed acquire or a release no key of that client is left, and no dead client's key lacks an expiry",
-    },
-    PropertyInfo {
-        property: Property::HonestOutcome,
-        id: "honest-outcome",
-        meaning: "an operation reports success only if it took effect on a quorum",
-    },
-    PropertyInfo {
-        property: Property::DeadlockFreedom,
-        id: "deadlock-freedom",
-        meaning: "from every reachable state some client can acquire again without a further fault",
-    },
+/// Every property, in table order.
+pub const PROPERTIES: [PropertyInfo; 10] = [
+    safety(
+        Safety::Belief,
+        "mutual-exclusion-belief",
+        "never two clients between a successful acquire and their own release call",
+    ),
+    safety(
+        Safety::Validity,
+        "mutual-exclusion-validity",
+        "never two such clients whose own clock is before the end of the validity they were given",
+    ),
+    safety(
+        Safety::Effect,
+        "mutual-exclusion-effect",
+        "no update of the guarded counter is lost",
+    ),
+    safety(
+        Safety::OwnerOnly,
+        "owner-only-release",
+        "no release, expiry change or renewal ends, shortens or prolongs another client's valid hold",
+    ),
+    safety(
+        Safety::Reentrancy,
+        "reentrancy",
+        "an owner's nested acquire succeeds, and the lock is free exactly when releases equal acquires",
+    ),
+    safety(
+        Safety::Lease,
+        "lease",
+        "a valid success leaves the key on a quorum with an expiry within what was asked; no renewal revives a lost lock",
+    ),
+    safety(
+        Safety::NoOrphan,
+        "no-orphan",
+        "one TTL after a failed acquire or a release no key of that client is left, and no dead client's key lacks an expiry",
+    ),
+    safety(
+        Safety::HonestOutcome,
+        "honest-outcome",
+        "an operation reports success only if it took effect on a quorum",
+    ),
+    branching(
+        Branching::DeadlockFreedom,
+        "deadlock-freedom",
+        "from every reachable state some client can acquire again without a further fault",
+    ),
+    safety(
+        Safety::ReleaseFrees,
+        "release-frees",
+        "after a release that reports success another client can acquire before the lease is over",
+    ),
 ];
 
-impl Property {
+const fn safety(property: Safety, id: &'static str, meaning: &'static str) -> PropertyInfo {
+    PropertyInfo {
+        property: Property::Safety(property),
+        id,
+        meaning,
+    }
+}
+
+const fn branching(property: Branching, id: &'static str, meaning: &'static str) -> PropertyInfo {
+    PropertyInfo {
+        property: Property::Branching(property),
+        id,
+        meaning,
+    }
+}
+
+impl Safety {
+    /// Every one, in the order of their bits.
+    pub const ALL: [Safety; 9] = [
+        Safety::Belief,
+        Safety::Validity,
+        Safety::Effect,
+        Safety::OwnerOnly,
+        Safety::Reentrancy,
+        Safety::Lease,
+        Safety::NoOrphan,
+        Safety::HonestOutcome,
+        Safety::ReleaseFrees,
+    ];
+
     /// The property's bit in a [`super::PropertySet`].
     pub const fn bit(self) -> u32 {
         1 << self as u32
@@ -86,7 +133,50 @@ impl Property {
 
     /// Its registry row.
     pub fn info(self) -> &'static PropertyInfo {
-        &PROPERTIES[self as usize]
+        Property::Safety(self).info()
+    }
+}
+
+impl Branching {
+    /// Every one, in the order of their bits.
+    pub const ALL: [Branching; 1] = [Branching::DeadlockFreedom];
+
+    /// The bit of the property's goal in a [`super::GoalSet`].
+    pub const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
+    /// Its registry row.
+    pub fn info(self) -> &'static PropertyInfo {
+        Property::Branching(self).info()
+    }
+}
+
+impl Property {
+    /// Its verdict depends on whether a stated validity is over.
+    pub fn asks_for_validity(self) -> bool {
+        match self {
+            Property::Safety(
+                Safety::Validity | Safety::OwnerOnly | Safety::Reentrancy | Safety::Lease,
+            ) => true,
+            Property::Safety(
+                Safety::Belief
+                | Safety::Effect
+                | Safety::NoOrphan
+                | Safety::HonestOutcome
+                | Safety::ReleaseFrees,
+            )
+            | Property::Branching(Branching::DeadlockFreedom) => false,
+        }
+    }
+
+    /// Its registry row.
+    ///
+    /// # Panics
+    /// If the registry has none, which a test rules out.
+    pub fn info(self) -> &'static PropertyInfo {
+        let row = PROPERTIES.iter().find(|info| info.property == self);
+        row.expect("every property has a row")
     }
 
     /// The property with this catalogue id.
@@ -118,6 +208,19 @@ pub enum Fault {
     SplitBrain,
     CutOff,
     MinReplicas,
+}
+
+/// What a fault does to commands on their way, as clients and time see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harm {
+    /// They do not last longer than without it.
+    None,
+    /// Their connections break, and their clients hear of it.
+    Breaks,
+    /// They can be on their way while ticks pass.
+    HoldsUp,
+    /// So they can, since their client stands still.
+    Stops,
 }
 
 /// What the size of a fault counts.
@@ -246,7 +349,7 @@ pub const FAULTS: [FaultInfo; 17] = [
         fault(
             Fault::ClientSkew,
             "client-skew",
-            "an idle client's clock is set off by size ticks, ahead or behind",
+            "a client's wall clock steps by size ticks, ahead or back, at any time",
         ),
         2,
         0,
@@ -309,11 +412,41 @@ impl Fault {
             .map(|info| info.fault)
     }
 
+    /// What the fault does to commands on their way.
+    pub fn harm(self) -> Harm {
+        match self {
+            Fault::RestartNone
+            | Fault::RestartEverysec
+            | Fault::RestartAlways
+            | Fault::Failover
+            | Fault::SplitBrain => Harm::Breaks,
+            Fault::ClientPause => Harm::Stops,
+            Fault::Delay | Fault::NodePause => Harm::HoldsUp,
+            Fault::ClientCrash
+            | Fault::Overrun
+            | Fault::Loss
+            | Fault::Partition
+            | Fault::ClientSkew
+            | Fault::ClientDrift
+            | Fault::ClockJump
+            | Fault::CutOff
+            | Fault::MinReplicas => Harm::None,
+        }
+    }
+
     /// The size that the switch has by default under a TTL of so many ticks.
     pub fn default_size(self, ttl_ticks: u8) -> u8 {
+        self.size_in_parts(ttl_ticks, 1)
+    }
+
+    /// The same where each usual tick is cut into so many parts.
+    pub fn size_in_parts(self, ttl_ticks: u8, parts: u8) -> u8 {
         let info = self.info();
-        info.size
-            .saturating_add(info.size_ttl.saturating_mul(ttl_ticks))
+        let size = match info.unit {
+            SizeUnit::Ticks => info.size.saturating_mul(parts),
+            SizeUnit::None | SizeUnit::Writes => info.size,
+        };
+        size.saturating_add(info.size_ttl.saturating_mul(ttl_ticks))
     }
 }
 
@@ -332,9 +465,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_property_has_one_row_and_a_bit_of_its_own() {
+        let safety = Safety::ALL.map(Property::Safety);
+        let branching = Branching::ALL.map(Property::Branching);
+        assert_eq!(safety.len() + branching.len(), PROPERTIES.len());
+        for (place, property) in safety.into_iter().chain(branching).enumerate() {
+            assert_eq!(property.info().property, property, "{place}");
+        }
+        for (place, property) in Safety::ALL.into_iter().enumerate() {
+            assert_eq!(property.bit(), 1 << place);
+        }
+        for (place, property) in Branching::ALL.into_iter().enumerate() {
+            assert_eq!(property.bit(), 1 << place);
+        }
+    }
+
+    #[test]
     fn registry_rows_stand_at_their_own_index() {
-        for (index, info) in PROPERTIES.iter().enumerate() {
-            assert_eq!(info.property as usize, index);
+        for info in &PROPERTIES {
             assert_eq!(Property::parse(info.id), Some(info.property));
         }
         for (index, info) in FAULTS.iter().enumerate() {

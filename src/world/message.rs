@@ -28,13 +28,15 @@ pub struct Message {
     /// A WAIT that its server holds back: ticks until it gives up waiting, or
     /// [`FOR_EVER`]; `None` for anything else.
     pub blocked: Option<u8>,
+    /// A request that its client was about to send when it was paused.
+    pub held: bool,
 }
 
 /// A WAIT without a time-out.
 pub const FOR_EVER: u8 = 30;
 
 /// Bits of a packed message, lowest first: content, node, thread, awaited,
-/// allowance, old, blocked.
+/// allowance, old, blocked, held.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLayout {
     commands: u16,
@@ -44,6 +46,7 @@ pub struct MessageLayout {
     allowance: u8,
     old: u8,
     blocked: u8,
+    held: u8,
 }
 
 fn bits(most: usize) -> u8 {
@@ -53,7 +56,7 @@ fn bits(most: usize) -> u8 {
 impl MessageLayout {
     /// A layout for so many different commands, replies, nodes, and allowances
     /// up to the given one; `splits` if a node's old server can go on, `waits` if
-    /// the lock sends WAIT.
+    /// the lock sends WAIT, `pauses` if clients can be paused.
     pub fn new(
         commands: usize,
         replies: usize,
@@ -61,6 +64,7 @@ impl MessageLayout {
         allowance: u8,
         splits: bool,
         waits: bool,
+        pauses: bool,
     ) -> MessageLayout {
         MessageLayout {
             commands: commands as u16,
@@ -74,12 +78,14 @@ impl MessageLayout {
             } else {
                 0
             },
+            held: u8::from(pauses),
         }
     }
 
     /// The greatest packed value.
     pub fn most(&self) -> usize {
-        (1 << (self.content + self.node + 3 + self.allowance + self.old + self.blocked)) - 1
+        (1 << (self.content + self.node + 3 + self.allowance + self.old + self.blocked + self.held))
+            - 1
     }
 
     /// Packs a message; never 0, which stands for an empty slot.
@@ -105,6 +111,7 @@ impl MessageLayout {
             message.blocked.map_or(0, |ticks| 1 + usize::from(ticks)),
             self.blocked,
         );
+        put(usize::from(message.held), self.held);
         packed
     }
 
@@ -136,6 +143,7 @@ impl MessageLayout {
             allowance: take(self.allowance) as u8,
             old: take(self.old) == 1,
             blocked: (take(self.blocked) as u8).checked_sub(1),
+            held: take(self.held) == 1,
         })
     }
 }
@@ -146,16 +154,17 @@ mod tests {
 
     #[test]
     fn messages_survive_packing() {
-        let layout = MessageLayout::new(3, 4, 5, 2, true, true);
+        let layout = MessageLayout::new(3, 4, 5, 2, true, true, true);
         let contents = (0..3)
             .map(Content::Request)
             .chain((0..4).map(Content::Reply))
             .chain([Content::Broken]);
         for content in contents {
-            for (node, thread, awaited, allowance, old, blocked) in [
-                (0, 0, false, 0, true, None),
-                (4, 3, true, 2, false, Some(0)),
-                (1, 0, true, 0, false, Some(FOR_EVER)),
+            for (node, thread, awaited, allowance, old, blocked, held) in [
+                (0, 0, false, 0, true, None, false),
+                (4, 3, true, 2, false, Some(0), false),
+                (1, 0, true, 0, false, Some(FOR_EVER), false),
+                (4, 3, true, 0, true, None, true),
             ] {
                 let message = Message {
                     content,
@@ -165,6 +174,7 @@ mod tests {
                     allowance,
                     old,
                     blocked,
+                    held,
                 };
                 let packed = layout.pack(message);
                 assert!(packed != 0 && packed <= layout.most());

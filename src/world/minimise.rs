@@ -4,6 +4,9 @@
 //! world can see. Dead locals, the order in which votes came, and everything
 //! else that a program remembers without using it disappear here; what is left
 //! equals a hand-coded state machine of the same protocol.
+//!
+//! Here also is decided where an order that nobody promises matters: where a state
+//! goes on differently for two replies that list the same in another order.
 
 use std::collections::BTreeMap;
 
@@ -13,35 +16,55 @@ use super::client::{Emitted, Symbolic};
 use super::closure::{Closure, ClosureError, Local};
 
 /// The class of each local state, in the order of the states' numbers.
-pub fn classes(closure: &Closure) -> Result<Vec<u16>, ClosureError> {
-    let mut class = first_partition(&closure.locals);
+///
+/// # Errors
+/// If there are more classes than the tables can number.
+pub fn classes(closure: &mut Closure) -> Result<Vec<u16>, ClosureError> {
+    loop {
+        let class = coarsest(&closure.locals);
+        if class
+            .iter()
+            .max()
+            .is_some_and(|most| *most >= u32::from(u16::MAX))
+        {
+            return Err(ClosureError::too_many_classes());
+        }
+        let class: Vec<u16> = class.into_iter().map(|class| class as u16).collect();
+        let found = order_matters(closure, &class);
+        if found.is_empty() {
+            return Ok(class);
+        }
+        closure.poison_orders(&found);
+    }
+}
+
+fn coarsest(locals: &[Local]) -> Vec<u32> {
+    let mut class = first_partition(locals);
     let mut count = distinct(&class);
     loop {
-        class = refine(&closure.locals, &class);
+        class = refine(locals, &class);
         let refined = distinct(&class);
         if refined == count {
-            break;
+            return class;
         }
         count = refined;
     }
-    refuse_told_apart(closure, &class)?;
-    Ok(class)
 }
 
-fn distinct(class: &[u16]) -> usize {
-    class.iter().max().map_or(0, |most| usize::from(*most) + 1)
+fn distinct(class: &[u32]) -> usize {
+    class.iter().max().map_or(0, |most| *most as usize + 1)
 }
 
-fn number<K: Eq + std::hash::Hash>(keys: impl Iterator<Item = K>) -> Vec<u16> {
-    let mut index: FxHashMap<K, u16> = FxHashMap::default();
+fn number<K: Eq + std::hash::Hash>(keys: impl Iterator<Item = K>) -> Vec<u32> {
+    let mut index: FxHashMap<K, u32> = FxHashMap::default();
     keys.map(|key| {
-        let next = index.len() as u16;
+        let next = index.len() as u32;
         *index.entry(key).or_insert(next)
     })
     .collect()
 }
 
-fn first_partition(locals: &[Local]) -> Vec<u16> {
+fn first_partition(locals: &[Local]) -> Vec<u32> {
     number(
         locals
             .iter()
@@ -49,9 +72,9 @@ fn first_partition(locals: &[Local]) -> Vec<u16> {
     )
 }
 
-type Row<'a> = Vec<(Symbolic, &'a Emitted, u16)>;
+type Row<'a> = Vec<(Symbolic, &'a Emitted, u32)>;
 
-fn refine(locals: &[Local], class: &[u16]) -> Vec<u16> {
+fn refine(locals: &[Local], class: &[u32]) -> Vec<u32> {
     number(locals.iter().enumerate().map(|(id, local)| {
         let row: Row = local
             .next
@@ -62,30 +85,33 @@ fn refine(locals: &[Local], class: &[u16]) -> Vec<u16> {
     }))
 }
 
-/// One symbol stands for every foreign token. That is sound only if no state
-/// behaves differently on the symbol's twin.
-fn refuse_told_apart(closure: &Closure, class: &[u16]) -> Result<(), ClosureError> {
-    for local in &closure.locals {
+/// States (and inputs) that go on differently for the same reply in another order.
+fn order_matters(closure: &Closure, class: &[u16]) -> Vec<(u32, Symbolic)> {
+    let mut found = Vec::new();
+    if closure.variants.is_empty() {
+        return found;
+    }
+    for (id, local) in closure.locals.iter().enumerate() {
         for (input, (emitted, next)) in &local.next {
             let Symbolic::Reply { thread, reply } = *input else {
                 continue;
             };
-            let Some(&original) = closure.twins.get(&reply) else {
-                continue;
-            };
-            let same = local
-                .next
-                .get(&Symbolic::Reply {
+            for main in closure.mains(reply) {
+                let main = Symbolic::Reply {
                     thread,
-                    reply: original,
-                })
-                .is_some_and(|(e, n)| e == emitted && class[*n as usize] == class[*next as usize]);
-            if !same {
-                return Err(ClosureError::TellsForeignersApart);
+                    reply: main,
+                };
+                let Some((e, n)) = local.next.get(&main) else {
+                    continue;
+                };
+                let same = e == emitted && class[*n as usize] == class[*next as usize];
+                if !same && e.poison == 0 {
+                    found.push((id as u32, main));
+                }
             }
         }
     }
-    Ok(())
+    found
 }
 
 /// One representative of each class, by class.

@@ -1,8 +1,40 @@
 //! What can happen in the world, and its code in an [`Action`].
 
+// A new fault or move must not slip through.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use crate::lock::Op;
 
 use super::system::Action;
+
+/// What a client does by itself, or with what reaches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Act {
+    /// [`Move::Call`].
+    Call(Op),
+    /// [`Move::Wake`] of this thread.
+    Wake(u8),
+    /// [`Move::Choose`] of this thread and value.
+    Choose(u8, u8),
+    /// [`Move::Deliver`] from this slot.
+    Deliver(u8),
+}
+
+impl Act {
+    /// The move in which nothing is held back.
+    pub fn of(self, client: u8) -> Move {
+        match self {
+            Act::Call(op) => Move::Call { client, op },
+            Act::Wake(thread) => Move::Wake { client, thread },
+            Act::Choose(thread, value) => Move::Choose {
+                client,
+                thread,
+                value,
+            },
+            Act::Deliver(slot) => Move::Deliver { client, slot },
+        }
+    }
+}
 
 /// One transition of the world. Messages are named by client and slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +89,13 @@ pub enum Move {
         node: u8,
     },
     // Faults, each of which costs budget:
+    /// The client does this, and is paused before it has sent the last `held`
+    /// requests of it.
+    PauseAfter {
+        client: u8,
+        act: Act,
+        held: u8,
+    },
     Crash {
         client: u8,
     },
@@ -158,6 +197,47 @@ pub enum Move {
 }
 
 impl Move {
+    /// The client that runs in this move, if one does.
+    pub fn client(self) -> Option<u8> {
+        match self {
+            Move::Call { client, .. }
+            | Move::Wake { client, .. }
+            | Move::Choose { client, .. }
+            | Move::Deliver { client, .. }
+            | Move::PauseAfter { client, .. } => Some(client),
+            Move::Execute { .. }
+            | Move::Write { .. }
+            | Move::Tick
+            | Move::Resume { .. }
+            | Move::ResumeNode { .. }
+            | Move::Heal { .. }
+            | Move::Fsync { .. }
+            | Move::Crash { .. }
+            | Move::Pause { .. }
+            | Move::Overrun { .. }
+            | Move::Delay { .. }
+            | Move::Lose { .. }
+            | Move::Cut { .. }
+            | Move::RestartNone { .. }
+            | Move::RestartEverysec { .. }
+            | Move::RestartAlways { .. }
+            | Move::PauseNode { .. }
+            | Move::Skew { .. }
+            | Move::Drift { .. }
+            | Move::Jump { .. }
+            | Move::Failover { .. }
+            | Move::SplitBrain { .. }
+            | Move::Notice { .. }
+            | Move::Demote { .. }
+            | Move::CutOff { .. }
+            | Move::Acknowledge { .. }
+            | Move::Rejoin { .. }
+            | Move::FallSilent { .. }
+            | Move::Refuse { .. }
+            | Move::Regain { .. } => None,
+        }
+    }
+
     /// Packs the move: kind, then up to three small numbers.
     pub fn encode(self) -> Action {
         let code = |kind: u32, a: u8, b: u8, c: u8| {
@@ -202,6 +282,15 @@ impl Move {
             Move::FallSilent { node } => code(31, node, 0, 0),
             Move::Refuse { node, old } => code(32, node, u8::from(old), 0),
             Move::Regain { node } => code(33, node, 0, 0),
+            Move::PauseAfter { client, act, held } => {
+                let held = held << 4;
+                match act {
+                    Act::Call(op) => code(34, client, u8::from(op == Op::Release), held),
+                    Act::Wake(thread) => code(35, client, thread, held),
+                    Act::Choose(thread, value) => code(36, client, thread, held | value),
+                    Act::Deliver(slot) => code(37, client, slot, held),
+                }
+            }
         }
     }
 
@@ -262,6 +351,21 @@ impl Move {
                 old: b != 0,
             },
             33 => Move::Regain { node: a },
+            34..=37 => {
+                let act = match kind {
+                    34 if b == 0 => Act::Call(Op::Acquire),
+                    34 => Act::Call(Op::Release),
+                    35 => Act::Wake(b),
+                    36 => Act::Choose(b, c & 15),
+                    _ => Act::Deliver(b),
+                };
+                let held = c >> 4;
+                Move::PauseAfter {
+                    client: a,
+                    act,
+                    held,
+                }
+            }
             _ => return None,
         })
     }

@@ -1,25 +1,27 @@
-//! A server's keyspace as a small canonical value, and what commands, ticks
-//! and faults make of it.
+//! A server's keyspace as a small canonical value, and what ticks and faults make
+//! of it. What commands make of it is in `execute.rs`.
 //!
-//! Times are relative: an entry says in how many ms it expires. Every entry
-//! also carries a *ghost*, the client whose command last wrote its value. No
-//! server knows that; it is how the properties tell whose hold is touched when
-//! a lock stores the same constant for everybody.
+//! Times are relative: an entry says in how many ms it expires. Every element (the
+//! value of a text, a field, a member, an item) also carries a *ghost*, the client
+//! whose command last wrote it. No server knows that; it is how the properties
+//! tell whose hold is touched when a lock stores the same constant for everybody.
 
-use crate::redis::{Bytes, Reply, ScriptEngine, Server, Value};
+use std::collections::BTreeMap;
 
-use super::symbols::{self, GENERATIONS, PRESENT};
+use crate::lock::{Keys, Role};
+use crate::lua::Scale;
+use crate::lua::text::Span;
+use crate::redis::{Bytes, Server, Value};
 
-/// A counter that a command moves beyond this is taken to grow for ever.
-const COUNTER_MAX: i64 = 6;
+use super::symbols::{self, GENERATIONS, PRESENT, Retirement};
 
 /// The content of one server between two commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Keyspace {
-    entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     /// The server's clock minus true time, in ms. Stays 0 unless some command
     /// of the lock can see the server's clock.
-    offset_ms: i64,
+    pub(super) offset_ms: i64,
 }
 
 /// One key.
@@ -27,218 +29,169 @@ pub struct Keyspace {
 pub struct Entry {
     pub key: Bytes,
     pub value: Value,
-    /// ms until the key expires; it is still there at 0.
-    pub expires_in: Option<i64>,
-    /// The client that last wrote the value.
-    pub writer: u8,
+    /// How long the key lives; it is still there at 0. `None`: for ever.
+    pub life: Option<Span>,
+    pub writers: Writers,
 }
 
-/// What a command did to the keyspace, seen from the properties.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Effect {
-    /// Other clients (bit set) whose entry it deleted, or whose expiry it changed.
-    pub victims: u8,
-    /// It wrote a value, or deleted an entry of the sender's own.
-    pub own: bool,
-    /// It created an entry.
-    pub created: bool,
+/// Who wrote what last.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Writers {
+    /// Of a text.
+    One(u8),
+    /// Of each field or member.
+    Each(BTreeMap<Bytes, u8>),
+    /// Of each item, from left to right.
+    Items(Vec<u8>),
 }
 
-/// The outcome of one command.
-#[derive(Clone, Debug)]
-pub struct Executed {
-    pub after: Keyspace,
-    pub reply: Reply,
-    pub effect: Effect,
-    /// The counter that moved beyond what the tables represent, by key.
-    pub overflow: Option<String>,
+impl Writers {
+    /// All of them, once an element.
+    pub fn all(&self) -> Vec<u8> {
+        match self {
+            Writers::One(writer) => vec![*writer],
+            Writers::Each(each) => each.values().copied().collect(),
+            Writers::Items(items) => items.clone(),
+        }
+    }
+
+    /// All of them as a bit set.
+    pub fn set(&self) -> u8 {
+        self.all()
+            .into_iter()
+            .fold(0, |set, writer| set | 1 << writer)
+    }
 }
 
 /// What the world's properties ask of a keyspace, as bit sets of clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
-    /// Clients that wrote some entry.
+    /// Clients that wrote something which is there (fences aside).
     pub any: u8,
-    /// .. one that never expires.
+    /// .. something that never expires.
     pub unbounded: u8,
-    /// .. one that expires within the TTL that was asked for, and not yet.
+    /// .. the lock.
+    pub locked: u8,
+    /// .. the lock, which expires within the TTL that was asked for.
     pub leased: u8,
 }
 
+/// What of a lock the keyspaces have to know.
+#[derive(Clone, Debug)]
+pub struct KeyRules {
+    pub keys: Keys,
+    /// `lock.key`.
+    pub key: String,
+}
+
+impl KeyRules {
+    /// What a key is.
+    pub fn role(&self, name: &[u8]) -> Role {
+        self.keys.role(name, &self.key)
+    }
+}
+
+/// What no budget of clock jumps goes beyond.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// The life of a key, in ms.
+    pub life_ms: i64,
+    /// The offset of a server's clock, in ms.
+    pub offset_ms: i64,
+}
+
 impl Keyspace {
-    /// Runs one command of `client`; the text and the reply are canonical.
-    pub fn execute(&self, scripts: &mut ScriptEngine, client: u8, argv: &[Bytes]) -> Executed {
-        self.execute_at(PRESENT, scripts, client, argv)
-    }
-
-    /// The same on a server that lacks the replica which it asks for to write.
-    pub fn execute_alone(
-        &self,
-        scripts: &mut ScriptEngine,
-        client: u8,
-        argv: &[Bytes],
-    ) -> Executed {
-        self.execute_alone_at(PRESENT, scripts, client, argv)
-    }
-
-    /// The same for concrete strings at a concrete time (ms).
-    pub fn execute_at(
-        &self,
-        present: i64,
-        scripts: &mut ScriptEngine,
-        client: u8,
-        argv: &[Bytes],
-    ) -> Executed {
-        self.run_on(self.to_server(present), scripts, client, argv)
-    }
-
-    /// The same on a server that lacks the replica which it asks for to write.
-    pub fn execute_alone_at(
-        &self,
-        present: i64,
-        scripts: &mut ScriptEngine,
-        client: u8,
-        argv: &[Bytes],
-    ) -> Executed {
-        let mut server = self.to_server(present);
-        server.set_lacks_replicas(true);
-        self.run_on(server, scripts, client, argv)
-    }
-
-    fn run_on(
-        &self,
-        mut server: Server,
-        scripts: &mut ScriptEngine,
-        client: u8,
-        argv: &[Bytes],
-    ) -> Executed {
-        let reply = server.execute(scripts, u32::from(client), argv);
-        self.judge(&server, client, reply)
-    }
-
-    /// The keyspace of `server` after a command of `client` on `self`.
-    fn judge(&self, server: &Server, client: u8, reply: Reply) -> Executed {
-        let now = server.now_ms();
-        let mut effect = Effect::default();
-        let mut overflow = None;
-        let mut entries = Vec::new();
-        for (key, value, expire_at) in server.entries() {
-            let expires_in = expire_at.map(|at| at - now);
-            let before = self.entries.iter().find(|entry| entry.key == *key);
-            let mut writer = client;
-            match before {
-                None => {
-                    effect.created = true;
-                    effect.own = true;
-                }
-                Some(before) => {
-                    let changed = before.value != *value;
-                    let other = before.writer != client;
-                    if other && before.expires_in != expires_in {
-                        effect.victims |= 1 << before.writer;
-                    }
-                    if changed {
-                        effect.own = true;
-                    } else {
-                        writer = before.writer;
-                    }
-                    if changed && counter_ran_away(&before.value, value) {
-                        overflow = Some(String::from_utf8_lossy(key).into_owned());
-                    }
-                }
-            }
-            entries.push(Entry {
-                key: key.clone(),
-                value: value.clone(),
-                expires_in,
-                writer,
-            });
+    /// A formal server with this content, whose clock shows `present` plus the
+    /// offset.
+    pub fn to_server(&self, present: i64, scale: Option<Scale>) -> Server {
+        let mut server = Server::new(present + self.offset_ms);
+        if let Some(scale) = scale {
+            server.set_scale(scale, present);
         }
-        for before in &self.entries {
-            if !entries.iter().any(|entry| entry.key == before.key) {
-                if before.writer == client {
-                    effect.own = true;
-                } else {
-                    effect.victims |= 1 << before.writer;
-                }
-            }
-        }
-        let after = Keyspace {
-            entries,
-            offset_ms: self.offset_ms,
-        };
-        Executed {
-            after,
-            reply,
-            effect,
-            overflow,
-        }
-    }
-
-    /// A formal server with this content, whose clock shows `present` plus the offset.
-    pub fn to_server(&self, present: i64) -> Server {
-        let now = present + self.offset_ms;
-        let mut server = Server::new(now);
         for entry in &self.entries {
-            let expire_at = entry.expires_in.map(|left| now + left);
-            server.insert(entry.key.clone(), entry.value.clone(), expire_at);
+            let end = entry.life.map(|life| server.end_of(life));
+            server.insert(entry.key.clone(), entry.value.clone(), end);
         }
         server
     }
 
-    /// Time goes on by `ms`: time stamps age, keys past their end disappear.
+    /// A tick passes: time stamps age, keys past their end disappear.
     #[must_use]
-    pub fn advance(&self, ms: i64, horizon_ms: i64) -> Keyspace {
-        self.shifted(ms, &|text| symbols::shift(text, -ms, horizon_ms))
+    pub fn advance(&self, scale: Scale) -> Keyspace {
+        let mut after = self.older(1, scale.step_ms);
+        for entry in &mut after.entries {
+            entry.age(1, scale);
+        }
+        after.sorted()
     }
 
-    /// The same for concrete strings, which do not age.
+    /// The same for texts of a concrete run, which do not age, and ms.
     #[must_use]
     pub fn advance_concrete(&self, ms: i64) -> Keyspace {
-        self.shifted(ms, &|text| text.to_vec())
+        let mut after = self.clone();
+        for entry in &mut after.entries {
+            if let Some(life) = &mut entry.life {
+                life.ms -= ms;
+            }
+        }
+        after.entries.retain(|entry| entry.lives(0));
+        after
     }
 
-    /// The server's clock jumps by `ms`; the world's time stands still. With
-    /// `visible`, commands can see the server's clock and its offset matters.
-    /// Remaining lives above `life_max_ms` are held there.
-    #[must_use]
-    pub fn jump(&self, ms: i64, visible: bool, life_max_ms: i64) -> Keyspace {
-        let mut after = self.shifted(ms, &|text| text.to_vec());
+    /// Lives end so many ticks earlier.
+    fn older(&self, ticks: i32, step_ms: i64) -> Keyspace {
+        let mut after = self.clone();
         for entry in &mut after.entries {
-            entry.expires_in = entry.expires_in.map(|left| left.min(life_max_ms));
+            entry.life = entry.life.map(|life| life.later(-ticks));
         }
-        if visible {
-            after.offset_ms += ms;
+        after.entries.retain(|entry| entry.lives(step_ms));
+        after
+    }
+
+    /// The server's clock jumps by so many ticks; the world's time stands still.
+    /// With `visible`, commands can see the server's clock and its offset matters.
+    /// No budget goes beyond `most` ticks: further, lives and the offset stay.
+    #[must_use]
+    pub fn jump(&self, ticks: i32, scale: Scale, visible: bool, most: Most) -> Keyspace {
+        let mut after = self.older(ticks, scale.step_ms);
+        for entry in &mut after.entries {
+            entry.life = entry.life.map(|life| {
+                let above = life.value(scale.step_ms) - most.life_ms;
+                let ticks = (above + scale.step_ms - 1).max(0) / scale.step_ms;
+                life.later(-(ticks as i32))
+            });
+        }
+        let offset_ms = after.offset_ms + i64::from(ticks) * scale.step_ms;
+        if visible && offset_ms.abs() <= most.offset_ms {
+            after.offset_ms = offset_ms;
         }
         after
     }
 
-    fn shifted(&self, ms: i64, rename: &dyn Fn(&[u8]) -> Vec<u8>) -> Keyspace {
-        let entries = self
-            .entries
-            .iter()
-            .filter(|entry| entry.expires_in.is_none_or(|left| left >= ms))
-            .map(|entry| Entry {
-                expires_in: entry.expires_in.map(|left| left - ms),
-                ..entry.renamed(rename)
-            })
-            .collect();
-        Keyspace {
-            entries,
-            offset_ms: self.offset_ms,
-        }
+    /// The same for a concrete run, in ms.
+    #[must_use]
+    pub fn jump_concrete(&self, ms: i64) -> Keyspace {
+        let mut after = self.advance_concrete(ms);
+        after.offset_ms += ms;
+        after
     }
 
-    /// One client's token generations are renamed (see [`symbols::retire`]).
+    /// One client's token generations are renamed (see [`symbols::Retirement`]).
     #[must_use]
     pub fn retire(&self, client: u8, map: &[u8; GENERATIONS as usize]) -> Keyspace {
-        let rename = |text: &[u8]| symbols::retire(text, client, map);
-        let mut entries: Vec<Entry> = self.entries.iter().map(|e| e.renamed(&rename)).collect();
-        entries.sort();
+        let mut retirement = Retirement::new(client, map);
+        let mut rename = |text: &[u8]| retirement.text(text);
+        let entries = self.entries.iter().map(|e| e.renamed(&mut rename));
         Keyspace {
-            entries,
+            entries: entries.collect(),
             offset_ms: self.offset_ms,
         }
+        .sorted()
+    }
+
+    fn sorted(mut self) -> Keyspace {
+        self.entries.sort();
+        self
     }
 
     /// A restart without any data; the clock stays as it is.
@@ -250,36 +203,74 @@ impl Keyspace {
         }
     }
 
+    /// The entries by key.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
     /// Equal entries; the server's clock may differ where nobody can see it.
     pub fn same_content(&self, other: &Keyspace) -> bool {
         self.entries == other.entries
     }
 
     /// Who holds what, under a TTL of `ttl_ms`.
-    pub fn holders(&self, ttl_ms: i64) -> Holders {
+    pub fn holders(&self, ttl_ms: i64, step_ms: i64, rules: &KeyRules) -> Holders {
         let mut holders = Holders::default();
         for entry in &self.entries {
-            let bit = 1 << entry.writer;
-            holders.any |= bit;
-            match entry.expires_in {
-                None => holders.unbounded |= bit,
-                Some(left) if left <= ttl_ms => holders.leased |= bit,
-                Some(_) => {}
+            let role = rules.role(&entry.key);
+            if role == Role::Fence {
+                continue;
+            }
+            let writers = entry.writers.set();
+            holders.any |= writers;
+            if entry.life.is_none() {
+                holders.unbounded |= writers;
+            }
+            if role == Role::Lock {
+                holders.locked |= writers;
+                let within = |life: Span| life.value(step_ms) <= ttl_ms;
+                if entry.life.is_some_and(within) {
+                    holders.leased |= writers;
+                }
             }
         }
         holders
     }
 
-    /// The same content with every string rewritten, for comparison with a
-    /// concrete server.
-    #[must_use]
-    pub fn renamed(&self, rename: &dyn Fn(&[u8]) -> Vec<u8>) -> Keyspace {
-        let mut entries: Vec<Entry> = self.entries.iter().map(|e| e.renamed(rename)).collect();
-        entries.sort();
-        Keyspace {
-            entries,
-            offset_ms: self.offset_ms,
+    /// More stale tokens of one client than can be told apart.
+    pub fn is_crowded(&self) -> bool {
+        let mut found = false;
+        for entry in &self.entries {
+            entry.renamed(&mut |text| {
+                found |= symbols::is_crowded(text);
+                text.to_vec()
+            });
         }
+        found
+    }
+
+    /// Two entries, or two elements, that have become one: stamps that got too old
+    /// to be told apart.
+    pub fn has_lost_elements(&self, before: &Keyspace) -> bool {
+        let count = |keyspace: &Keyspace| {
+            let elements = keyspace.entries.iter().map(|entry| size(&entry.value));
+            (keyspace.entries.len(), elements.sum::<usize>())
+        };
+        let kept = |entry: &&Entry| self.entries.iter().any(|other| other.key == entry.key);
+        let left = Keyspace {
+            entries: before.entries.iter().filter(kept).cloned().collect(),
+            offset_ms: 0,
+        };
+        count(self) != count(&left)
+    }
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(_) => 1,
+        Value::Hash(hash) => hash.len(),
+        Value::List(list) => list.len(),
+        Value::SortedSet(set) => set.len(),
     }
 }
 
@@ -288,18 +279,17 @@ impl std::fmt::Display for Keyspace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, entry) in self.entries.iter().enumerate() {
             let comma = if index > 0 { ", " } else { "" };
-            let key = String::from_utf8_lossy(&entry.key);
+            let key = crate::lua::text::printable(&entry.key);
             write!(f, "{comma}`{key}`: ")?;
             match &entry.value {
                 Value::String(text) => {
-                    let shown: String = String::from_utf8_lossy(text).chars().take(40).collect();
-                    write!(f, "a text of {} bytes ({shown})", text.len())?;
+                    let shown = crate::lua::text::printable(text);
+                    let cut: String = shown.chars().take(40).collect();
+                    write!(f, "a text of {} letters ({cut})", shown.chars().count())?;
                 }
-                Value::Hash(hash) => write!(f, "a hash of {} fields", hash.iter().count())?,
+                Value::Hash(hash) => write!(f, "a hash of {} fields", hash.len())?,
                 Value::List(list) => write!(f, "a list of {} items", list.len())?,
-                Value::SortedSet(set) => {
-                    write!(f, "a sorted set of {} members", set.ranked().len())?;
-                }
+                Value::SortedSet(set) => write!(f, "a sorted set of {} members", set.len())?,
             }
         }
         Ok(())
@@ -307,24 +297,74 @@ impl std::fmt::Display for Keyspace {
 }
 
 impl Entry {
-    fn renamed(&self, rename: &dyn Fn(&[u8]) -> Vec<u8>) -> Entry {
+    /// Still there (0 is), measured so.
+    fn lives(&self, step_ms: i64) -> bool {
+        self.life.is_none_or(|life| life.value(step_ms) >= 0)
+    }
+
+    fn age(&mut self, ticks: i32, scale: Scale) {
+        let key = self.key.clone();
+        let place = |element: &[u8]| Some(symbols::place(&key, element));
+        let age = |text: &[u8], element: &[u8]| symbols::age(text, ticks, scale, place(element));
+        self.key = symbols::age(&self.key, ticks, scale, None);
+        self.value = match &self.value {
+            Value::String(text) => Value::String(age(text, b"")),
+            Value::Hash(hash) => Value::Hash(
+                hash.iter()
+                    .map(|(field, text)| {
+                        (symbols::age(field, ticks, scale, None), age(text, field))
+                    })
+                    .collect(),
+            ),
+            Value::List(list) => Value::List(
+                list.iter()
+                    .enumerate()
+                    .map(|(index, item)| age(item, index.to_string().as_bytes()))
+                    .collect(),
+            ),
+            Value::SortedSet(set) => Value::SortedSet(
+                set.ranked()
+                    .into_iter()
+                    .map(|(member, score)| (symbols::age(member, ticks, scale, None), score))
+                    .collect(),
+            ),
+        };
+        if let Writers::Each(each) = &mut self.writers {
+            let aged = std::mem::take(each).into_iter();
+            *each = aged
+                .map(|(element, writer)| (symbols::age(&element, ticks, scale, None), writer))
+                .collect();
+        }
+    }
+
+    /// Every text rewritten; fields and members too, for that is where reentrant
+    /// locks keep their owners.
+    pub(super) fn renamed(&self, rename: &mut impl FnMut(&[u8]) -> Vec<u8>) -> Entry {
         Entry {
             key: rename(&self.key),
             value: map_text(&self.value, rename),
-            expires_in: self.expires_in,
-            writer: self.writer,
+            life: self.life,
+            writers: match &self.writers {
+                Writers::Each(each) => Writers::Each(
+                    each.iter()
+                        .map(|(element, writer)| (rename(element), *writer))
+                        .collect(),
+                ),
+                other => other.clone(),
+            },
         }
     }
 }
 
-/// Every string inside a value rewritten; hash fields and members too, for
-/// that is where reentrant locks keep their owners.
-fn map_text(value: &Value, rename: &dyn Fn(&[u8]) -> Vec<u8>) -> Value {
+fn map_text(value: &Value, rename: &mut impl FnMut(&[u8]) -> Vec<u8>) -> Value {
     match value {
         Value::String(text) => Value::String(rename(text)),
         Value::Hash(hash) => Value::Hash(
             hash.iter()
-                .map(|(field, text)| (rename(field), rename(text)))
+                .map(|(field, text)| {
+                    let field = rename(field);
+                    (field, rename(text))
+                })
                 .collect(),
         ),
         Value::List(list) => Value::List(list.iter().map(|item| rename(item)).collect()),
@@ -337,23 +377,5 @@ fn map_text(value: &Value, rename: &dyn Fn(&[u8]) -> Vec<u8>) -> Value {
     }
 }
 
-/// True if a number inside the value was moved, not set, beyond the bound.
-fn counter_ran_away(before: &Value, after: &Value) -> bool {
-    let moved = |a: Option<i64>, b: Option<i64>| match (a, b) {
-        (Some(a), Some(b)) => a != b && b.abs() > COUNTER_MAX && (a - b).abs() <= COUNTER_MAX,
-        _ => false,
-    };
-    match (before, after) {
-        (Value::String(a), Value::String(b)) => moved(number(a), number(b)),
-        (Value::Hash(a), Value::Hash(b)) => b
-            .iter()
-            .any(|(field, value)| moved(a.get(field).and_then(|v| number(v)), number(value))),
-        _ => false,
-    }
-}
-
-fn number(text: &[u8]) -> Option<i64> {
-    let value: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-    // A time stamp moves by design; it is no counter.
-    (!symbols::has_time(text)).then_some(value)
-}
+/// The present that canonical texts are told by.
+pub(super) const CANONICAL_PRESENT: i64 = PRESENT;

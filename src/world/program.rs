@@ -4,24 +4,30 @@
 
 use crate::lock::{Input, LockError, Output, Program, View};
 
-/// A reactive, deterministic client program.
-pub trait ClientProgram {
-    /// Back to the initial state, at this clock (ms).
-    fn restart(&mut self, clock_ms: i64) -> Result<(), LockError>;
+/// A reactive, deterministic client program that can be copied.
+pub trait ClientProgram: Send + Sync {
+    /// A copy that goes on from here by itself.
+    fn fork(&self) -> Box<dyn ClientProgram>;
     /// One input; everything the program does in answer to it.
+    ///
+    /// # Errors
+    /// If the program fails, or depends on what the model does not have.
     fn step(&mut self, input: &Input) -> Result<Output, LockError>;
     /// The outside view between two inputs.
     fn view(&self) -> View;
-    /// The whole local state as bytes, times relative to the present, strings
-    /// renamed by `canon`. Equal keys must mean equal futures.
-    fn key(&self, canon: &dyn Fn(&[u8]) -> Vec<u8>) -> Result<Vec<u8>, LockError>;
+    /// The whole local state as bytes. Equal keys must mean equal futures.
+    fn key(&self) -> Vec<u8>;
     /// Names and values of the locals, to tell which of them grows.
     fn locals(&self) -> Vec<(String, String)>;
+    /// The name of a script that it sends, for messages.
+    fn script_name(&self, _text: &[u8]) -> Option<String> {
+        None
+    }
 }
 
 impl ClientProgram for Program {
-    fn restart(&mut self, clock_ms: i64) -> Result<(), LockError> {
-        Program::restart(self, clock_ms)
+    fn fork(&self) -> Box<dyn ClientProgram> {
+        Box::new(self.clone())
     }
 
     fn step(&mut self, input: &Input) -> Result<Output, LockError> {
@@ -32,11 +38,17 @@ impl ClientProgram for Program {
         Program::view(self)
     }
 
-    fn key(&self, canon: &dyn Fn(&[u8]) -> Vec<u8>) -> Result<Vec<u8>, LockError> {
-        Program::key(self, canon)
+    fn key(&self) -> Vec<u8> {
+        Program::key(self)
     }
 
     fn locals(&self) -> Vec<(String, String)> {
-        Program::locals(self).unwrap_or_default()
+        Program::locals(self)
+    }
+
+    fn script_name(&self, text: &[u8]) -> Option<String> {
+        let mut scripts = self.file().scripts.iter();
+        let found = scripts.find(|(_, source)| source.as_bytes() == text);
+        found.map(|(name, _)| name.clone())
     }
 }

@@ -1,294 +1,301 @@
-//! Names for the values that would otherwise make states infinite: tokens,
-//! owners and time stamps inside strings.
+//! What stands for tokens, owners and times in the tables.
 //!
-//! In the tables no absolute time and no real token exists. Every string that
-//! a server stores or a client sends is kept in a *canonical* form:
+//! In the tables no absolute time and no real token exists; texts have symbols
+//! in their place ([`crate::lua::text`]):
 //!
-//! - a time stamp is a run of exactly 13 digits near [`PRESENT`]; "now" is
-//!   always `PRESENT` itself, so that ageing is subtraction, and scripts that
-//!   do arithmetic on time stamps still work on the very same text;
-//! - a token is `<tokA0>`: client A's token of its current attempt; 1, 2 ..
-//!   are older attempts that a message in flight still names, `s` is an older
-//!   one that nobody can name any more;
-//! - an owner (the client's stable identity) is `<ownA>`.
+//! - a time stamp is how far it is from the present, and grows older with every
+//!   tick; beyond the horizon only that it is long ago, and where it was stored then;
+//! - a token is client A's token number 0 of its current attempt; 1, 2 .. are
+//!   older ones that a message in flight still names, and from [`STALE`] on older
+//!   ones that only servers and replies have;
+//! - an owner (the client's stable identity) is client A's.
 //!
-//! A client program sees the same strings from its own side: `<tok.0>` its own
-//! token, `<tok.s>` an older one of its own, `<tok.F>` somebody else's. `F` has
-//! a twin, `G`: the closure runs both and refuses a lock that can tell them
-//! apart, because then one foreign symbol would not be enough.
+//! A client program sees the same texts from its own side ([`crate::lua::view`]): its
+//! own token, older ones of its own, somebody else's. Those of one reply are told
+//! apart, and whether one is another that the program remembers, its tables do
+//! not follow: such a comparison is refused.
 
+use crate::lua::text::{self, Far, Name, NameKind, Span, Symbol};
+use crate::lua::{Scale, mark, view};
 use crate::redis::Reply;
 
-/// The canonical present in ms: 13 digits, like any real clock of this age.
+/// What the clock of a server of a model shows (ms) when it is right.
 pub const PRESENT: i64 = 5_000_000_000_000;
 
-/// Numbers within this distance (ms) of the present are time stamps.
-const WINDOW: i64 = 2_000_000_000;
-
-/// Number of token generations that can be told apart, the stale one not counted.
+/// Token generations that messages in flight can name.
 pub const GENERATIONS: u8 = 6;
 
-/// The generation of a token that no message and no program can name any more.
+/// The first number of tokens that no message in flight and no program names.
 pub const STALE: u8 = GENERATIONS;
 
-/// Rewrites every time stamp: `f` maps its distance from `base` (ms).
-pub fn map_times(text: &[u8], base: i64, f: impl Fn(i64) -> i64) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-        if digits == 0 {
-            let plain = rest.iter().take_while(|b| !b.is_ascii_digit()).count();
-            out.extend_from_slice(&rest[..plain]);
-            rest = &rest[plain..];
-            continue;
-        }
-        match parse_stamp(&rest[..digits], base) {
-            Some(distance) => out.extend_from_slice(f(distance).to_string().as_bytes()),
-            None => out.extend_from_slice(&rest[..digits]),
-        }
-        rest = &rest[digits..];
-    }
-    out
-}
-
-fn parse_stamp(digits: &[u8], base: i64) -> Option<i64> {
-    if digits.len() != 13 {
-        return None;
-    }
-    let value: i64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
-    let distance = value - base;
-    (distance.abs() <= WINDOW).then_some(distance)
-}
-
-/// A time stamp's distance from the present, held within the horizon (ms).
-pub fn clamp(distance: i64, horizon_ms: i64) -> i64 {
-    distance.clamp(-horizon_ms, horizon_ms)
-}
-
-/// Moves every canonical time stamp by `delta` ms.
-pub fn shift(text: &[u8], delta: i64, horizon_ms: i64) -> Vec<u8> {
-    map_times(text, PRESENT, |d| PRESENT + clamp(d + delta, horizon_ms))
-}
-
-/// True if the text carries a canonical time stamp.
-pub fn has_time(text: &[u8]) -> bool {
-    mask_times(text) != text
-}
-
-/// The text with every time stamp masked: what stays the same while it ages.
-pub fn mask_times(text: &[u8]) -> Vec<u8> {
-    map_times(text, PRESENT, |_| 0)
-}
+/// The number that stands for more of those than can be told apart.
+pub const STALE_LAST: u8 = 15;
 
 /// Client A, B, .. as one letter.
 pub fn letter(client: u8) -> char {
     char::from(b'A' + client)
 }
 
-/// The canonical token of a client's attempt.
-pub fn token(client: u8, generation: u8) -> String {
-    let mark = if generation >= STALE {
-        's'
-    } else {
-        char::from(b'0' + generation)
-    };
-    format!("<tok{}{mark}>", letter(client))
+/// A client's token.
+pub fn token(client: u8, generation: u8) -> Name {
+    Name {
+        kind: NameKind::Token,
+        who: b'A' + client,
+        mark: generation,
+    }
 }
 
-/// The canonical owner name of a client.
-pub fn owner(client: u8) -> String {
-    format!("<own{}>", letter(client))
+/// A client's owner name.
+pub fn owner(client: u8) -> Name {
+    Name {
+        kind: NameKind::Owner,
+        who: b'A' + client,
+        mark: 0,
+    }
 }
 
-/// A client's own current token, older token, and owner name as it sees them.
-pub const OWN_TOKEN: &str = "<tok.0>";
-/// An older token of the client's own.
-pub const OWN_STALE: &str = "<tok.s>";
-/// The client's own name.
-pub const OWN_NAME: &str = "<own.0>";
-
-/// One symbol found in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Symbol {
-    /// `<tokXg>` or `<ownX>` (generation `None`).
-    Server { client: u8, generation: Option<u8> },
-    /// `<tok.m>` or `<own.m>`: the mark, and whether it is a token.
-    Local { token: bool, mark: u8 },
+/// The client and the generation of a token as servers have it.
+pub fn token_of(name: Name) -> Option<(u8, u8)> {
+    let client = name.who.checked_sub(b'A').filter(|client| *client < 8)?;
+    (name.kind == NameKind::Token).then_some((client, name.mark))
 }
 
-/// True if `word` stands somewhere in the text.
-pub fn contains(text: &[u8], word: &str) -> bool {
-    text.windows(word.len()).any(|part| part == word.as_bytes())
-}
-
-/// Rewrites every symbol of a text.
-pub fn map_symbols(text: &[u8], mut f: impl FnMut(Symbol) -> String) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut i = 0;
-    while i < text.len() {
-        match parse_symbol(&text[i..]) {
-            Some((symbol, length)) => {
-                out.extend_from_slice(f(symbol).as_bytes());
-                i += length;
-            }
-            None => {
-                out.push(text[i]);
-                i += 1;
-            }
+/// A text with every name rewritten.
+pub fn map_names(text: &[u8], mut f: impl FnMut(Name) -> Name) -> Vec<u8> {
+    text::map_symbols(text, |symbol, out| {
+        match symbol {
+            Symbol::Name(name) => Symbol::Name(f(name)),
+            other => other,
         }
-    }
-    out
-}
-
-fn parse_symbol(text: &[u8]) -> Option<(Symbol, usize)> {
-    if text.first() != Some(&b'<') {
-        return None;
-    }
-    let end = text.iter().take(8).position(|b| *b == b'>')?;
-    let symbol = match &text[1..end] {
-        [b't', b'o', b'k', b'.', mark] => Symbol::Local {
-            token: true,
-            mark: *mark,
-        },
-        [b'o', b'w', b'n', b'.', mark] => Symbol::Local {
-            token: false,
-            mark: *mark,
-        },
-        [b't', b'o', b'k', c @ b'A'..=b'H', g] => Symbol::Server {
-            client: c - b'A',
-            generation: Some(match g {
-                b's' => STALE,
-                b'0'..=b'9' => g - b'0',
-                _ => return None,
-            }),
-        },
-        [b'o', b'w', b'n', c @ b'A'..=b'H'] => Symbol::Server {
-            client: c - b'A',
-            generation: None,
-        },
-        _ => return None,
-    };
-    Some((symbol, end + 1))
-}
-
-/// A server's text as client `me` sees it, whose clock is `skew_ms` ahead.
-pub fn to_local(text: &[u8], me: u8, skew_ms: i64, horizon_ms: i64) -> Vec<u8> {
-    let named = map_symbols(text, |symbol| match symbol {
-        Symbol::Server { client, generation } => {
-            let mine = client == me;
-            match generation {
-                Some(0) if mine => OWN_TOKEN.into(),
-                Some(_) if mine => OWN_STALE.into(),
-                Some(_) => "<tok.F>".into(),
-                None if mine => OWN_NAME.into(),
-                None => "<own.F>".into(),
-            }
-        }
-        Symbol::Local { token, mark } => local_symbol(token, mark),
-    });
-    shift(&named, -skew_ms, horizon_ms)
-}
-
-/// A client's text as the servers see it.
-///
-/// # Errors
-/// Returns the symbol if the client sends a token that is not its own present
-/// one: the tables could not tell which attempt it belongs to.
-pub fn to_server(text: &[u8], me: u8, skew_ms: i64, horizon_ms: i64) -> Result<Vec<u8>, String> {
-    let mut foreign = None;
-    let named = map_symbols(text, |symbol| match symbol {
-        Symbol::Local {
-            token: true,
-            mark: b'0',
-        } => token(me, 0),
-        Symbol::Local {
-            token: false,
-            mark: b'0',
-        } => owner(me),
-        Symbol::Local { token, mark } => {
-            let text = local_symbol(token, mark);
-            foreign = Some(text.clone());
-            text
-        }
-        other => print(other),
-    });
-    match foreign {
-        Some(symbol) => Err(symbol),
-        None => Ok(shift(&named, skew_ms, horizon_ms)),
-    }
-}
-
-/// A symbol as text again.
-pub fn print(symbol: Symbol) -> String {
-    match symbol {
-        Symbol::Server {
-            client,
-            generation: Some(g),
-        } => token(client, g),
-        Symbol::Server {
-            client,
-            generation: None,
-        } => owner(client),
-        Symbol::Local { token, mark } => local_symbol(token, mark),
-    }
-}
-
-fn local_symbol(token: bool, mark: u8) -> String {
-    let kind = if token { "tok" } else { "own" };
-    format!("<{kind}.{}>", char::from(mark))
-}
-
-/// Renames the generations of one client's tokens: `map[g]` is the new
-/// generation of `g`; what is stale stays stale.
-pub fn retire(text: &[u8], client: u8, map: &[u8; GENERATIONS as usize]) -> Vec<u8> {
-    map_symbols(text, |symbol| match symbol {
-        Symbol::Server {
-            client: c,
-            generation: Some(g),
-        } if c == client && g < STALE => token(c, map[usize::from(g)]),
-        other => print(other),
+        .write(out);
     })
 }
 
-/// The foreign symbols `F` replaced by their twins `G`; `None` without any.
-pub fn twin(text: &[u8]) -> Option<Vec<u8>> {
-    let mut found = false;
-    let out = map_symbols(text, |symbol| match symbol {
-        Symbol::Local { token, mark: b'F' } => {
-            found = true;
-            local_symbol(token, b'G')
+/// True if the text carries a time stamp.
+pub fn has_time(text: &[u8]) -> bool {
+    text::symbols(text).any(|symbol| matches!(symbol, Symbol::Time(_) | Symbol::Far(_)))
+}
+
+/// The text with every time stamp masked: what stays the same while it ages.
+pub fn mask_times(text: &[u8]) -> Vec<u8> {
+    text::map_symbols(text, |symbol, out| {
+        match symbol {
+            Symbol::Time(_) | Symbol::Far(_) => Symbol::Time(Span::default()),
+            other => other,
         }
-        other => print(other),
-    });
-    found.then_some(out)
+        .write(out);
+    })
+}
+
+/// A place in a keyspace, for stamps that get too old there.
+pub fn place(key: &[u8], element: &[u8]) -> u32 {
+    // FNV-1a over both, names aside: they are renamed.
+    let plain = |bytes: &[u8]| text::map_symbols(bytes, |_, out| out.push(text::MARK));
+    let all = [plain(key), vec![0], plain(element)].concat();
+    all.iter().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+/// A stamp that is too far away, of which nobody knows where it was stored.
+const LOST: Symbol = Symbol::Far(Far {
+    future: false,
+    place: 0,
+    node: u8::MAX,
+    read: 0,
+});
+
+/// A text some ticks later. Stamps that get beyond the horizon are where
+/// `place` says, if it says so.
+pub fn age(text: &[u8], ticks: i32, scale: Scale, place: Option<u32>) -> Vec<u8> {
+    text::map_symbols(text, |symbol, out| {
+        match symbol {
+            Symbol::Time(span) => later(span.later(-ticks), scale, place),
+            other => other,
+        }
+        .write(out);
+    })
+}
+
+fn later(span: Span, scale: Scale, place: Option<u32>) -> Symbol {
+    let ms = span.value(scale.step_ms);
+    if ms <= -scale.horizon_ms {
+        return match place {
+            Some(place) => Symbol::Far(Far {
+                future: false,
+                place,
+                node: 0,
+                read: 0,
+            }),
+            None => LOST,
+        };
+    }
+    // What lies ahead comes nearer, and is told exactly.
+    Symbol::Time(span)
+}
+
+/// Texts of one reply as client `me` sees them, whose clock is `skew` ticks ahead.
+pub struct ToLocal {
+    pub me: u8,
+    pub clients: u8,
+    pub skew: i32,
+    pub scale: Scale,
+    /// Tokens met so far.
+    seen: Vec<Name>,
+}
+
+impl ToLocal {
+    /// Nothing met yet.
+    pub fn new(me: u8, clients: u8, skew: i32, scale: Scale) -> ToLocal {
+        ToLocal {
+            me,
+            clients,
+            skew,
+            scale,
+            seen: Vec::new(),
+        }
+    }
+
+    /// One text.
+    pub fn text(&mut self, text: &[u8]) -> Vec<u8> {
+        text::map_symbols(text, |symbol, out| {
+            match symbol {
+                Symbol::Name(name) => Symbol::Name(self.name(name)),
+                Symbol::Time(span) => later(span.later(-self.skew), self.scale, None),
+                other => other,
+            }
+            .write(out);
+        })
+    }
+
+    fn name(&mut self, name: Name) -> Name {
+        let client = name.who.wrapping_sub(b'A');
+        let other = (client + self.clients - self.me) % self.clients.max(1);
+        if name.kind == NameKind::Owner {
+            return match other {
+                0 => Name {
+                    who: view::OWN,
+                    mark: b'0',
+                    ..name
+                },
+                other => Name {
+                    who: view::FOREIGN,
+                    mark: mark(other, 0),
+                    ..name
+                },
+            };
+        }
+        if other == 0 && name.mark == 0 {
+            return Name {
+                who: view::OWN,
+                mark: b'0',
+                ..name
+            };
+        }
+        if !self.seen.contains(&name) {
+            self.seen.push(name);
+        }
+        let of_client = self.seen.iter().filter(|seen| seen.who == name.who);
+        let number = of_client
+            .clone()
+            .position(|seen| *seen == name)
+            .unwrap_or(0);
+        Name {
+            who: if other == 0 {
+                view::OLDER
+            } else {
+                view::FOREIGN
+            },
+            mark: mark(other, number as u8),
+            ..name
+        }
+    }
+}
+
+/// A client's text as the servers see it.
+pub fn to_server(text: &[u8], me: u8, clients: u8, skew: i32, scale: Scale) -> Vec<u8> {
+    text::map_symbols(text, |symbol, out| {
+        match symbol {
+            Symbol::Name(name) => Symbol::Name(match (name.kind, name.who) {
+                (NameKind::Token, _) => token(me, 0),
+                (NameKind::Owner, view::OWN) => owner(me),
+                (NameKind::Owner, _) => owner((me + (name.mark >> 4)) % clients.max(1)),
+            }),
+            Symbol::Time(span) => later(span.later(skew), scale, None),
+            other => other,
+        }
+        .write(out);
+    })
+}
+
+/// How one client's tokens are renamed when it begins a new attempt, in one
+/// keyspace or one message: those that messages in flight name keep numbers of
+/// their own, the others become stale, each its own.
+pub struct Retirement<'m> {
+    client: u8,
+    map: &'m [u8; GENERATIONS as usize],
+    stale: Vec<u8>,
+}
+
+impl<'m> Retirement<'m> {
+    /// `map[g]` is the new number of generation `g`.
+    pub fn new(client: u8, map: &'m [u8; GENERATIONS as usize]) -> Retirement<'m> {
+        Retirement {
+            client,
+            map,
+            stale: Vec::new(),
+        }
+    }
+
+    /// One text.
+    pub fn text(&mut self, text: &[u8]) -> Vec<u8> {
+        map_names(text, |name| match token_of(name) {
+            Some((client, generation)) if client == self.client => {
+                token(client, self.new_number(generation))
+            }
+            _ => name,
+        })
+    }
+
+    fn new_number(&mut self, generation: u8) -> u8 {
+        if let Some(new) = self.map.get(usize::from(generation))
+            && *new < STALE
+        {
+            return *new;
+        }
+        // In the order in which they are met, so that equal contents stay equal.
+        let known = self.stale.iter().position(|known| *known == generation);
+        let number = known.unwrap_or_else(|| {
+            self.stale.push(generation);
+            self.stale.len() - 1
+        });
+        STALE + (number as u8).min(STALE_LAST - STALE)
+    }
 }
 
 /// The generations of `client`'s tokens that a text names, as a bit set.
 pub fn generations(text: &[u8], client: u8) -> u8 {
-    let mut set = 0;
-    map_symbols(text, |symbol| {
-        if let Symbol::Server {
-            client: c,
-            generation: Some(g),
-        } = symbol
-            && c == client
-            && g < STALE
-        {
-            set |= 1 << g;
-        }
-        String::new()
-    });
-    set
+    text::symbols(text).fold(0, |set, symbol| match symbol {
+        Symbol::Name(name) => match token_of(name) {
+            Some((c, generation)) if c == client && generation < STALE => set | 1 << generation,
+            _ => set,
+        },
+        _ => set,
+    })
 }
 
-/// Rewrites every string inside a reply.
+/// True if a text names more stale tokens than can be told apart.
+pub fn is_crowded(text: &[u8]) -> bool {
+    text::symbols(text).any(|symbol| match symbol {
+        Symbol::Name(name) => token_of(name).is_some_and(|(_, g)| g == STALE_LAST),
+        _ => false,
+    })
+}
+
+/// Rewrites every text inside a reply.
 pub fn map_reply(reply: &Reply, f: &mut impl FnMut(&[u8]) -> Vec<u8>) -> Reply {
     match reply {
-        Reply::Nil | Reply::Int(_) | Reply::Status(_) => reply.clone(),
-        Reply::Error(text) => {
-            Reply::Error(String::from_utf8_lossy(&f(text.as_bytes())).into_owned())
-        }
+        Reply::Nil | Reply::Int(_) | Reply::Status(_) | Reply::Error(_) => reply.clone(),
         Reply::Bulk(bytes) => Reply::Bulk(f(bytes)),
         Reply::Array(items) => Reply::Array(items.iter().map(|item| map_reply(item, f)).collect()),
     }
@@ -298,43 +305,65 @@ pub fn map_reply(reply: &Reply, f: &mut impl FnMut(&[u8]) -> Vec<u8>) -> Reply {
 mod tests {
     use super::*;
 
-    #[test]
-    fn time_stamps_age_and_stop_at_the_horizon() {
-        let text = format!("x{}y123", PRESENT + 4000);
-        let aged = shift(text.as_bytes(), -1001, 3000);
-        assert_eq!(aged, format!("x{}y123", PRESENT + 2999).into_bytes());
-        let old = shift(&aged, -9999, 3000);
-        assert_eq!(old, format!("x{}y123", PRESENT - 3000).into_bytes());
+    const SCALE: Scale = Scale {
+        tick_ms: 1000,
+        step_ms: 1001,
+        horizon_ms: 3003,
+    };
+
+    fn stamp(ms: i64, ticks: i32) -> Vec<u8> {
+        Symbol::Time(Span { ms, ticks }).text()
+    }
+
+    fn name(name: Name) -> Vec<u8> {
+        Symbol::Name(name).text()
     }
 
     #[test]
-    fn numbers_far_from_the_present_are_no_time_stamps() {
-        let text = b"12345678901234 999 1700000000000";
-        assert_eq!(shift(text, -5, 100), text.to_vec());
-        assert!(!has_time(text));
-        assert!(has_time(PRESENT.to_string().as_bytes()));
+    fn time_stamps_age_and_keep_their_place_beyond_the_horizon() {
+        assert_eq!(age(&stamp(2000, 0), 1, SCALE, None), stamp(2000, -1));
+        let far = age(&stamp(0, -2), 1, SCALE, Some(7));
+        let Some(Symbol::Far(found)) = text::only_symbol(&far) else {
+            panic!("{}", text::printable(&far));
+        };
+        assert_eq!((found.place, found.node), (7, 0));
+        assert_eq!(age(&far, 1, SCALE, Some(9)), far);
+        let nowhere = age(&stamp(0, -2), 1, SCALE, None);
+        assert_ne!(nowhere, far);
     }
 
     #[test]
     fn a_token_is_own_to_one_client_and_foreign_to_the_other() {
-        let text = b"<tokA0>:<tokA1>:<ownB>";
-        assert_eq!(to_local(text, 0, 0, 9), b"<tok.0>:<tok.s>:<own.F>");
-        assert_eq!(to_local(text, 1, 0, 9), b"<tok.F>:<tok.F>:<own.0>");
+        let text = [name(token(0, 0)), name(token(0, 1)), name(owner(1))].concat();
+        let seen = |me| {
+            let local = ToLocal::new(me, 2, 0, SCALE).text(&text);
+            let names: Vec<u8> = text::symbols(&local)
+                .map(|symbol| match symbol {
+                    Symbol::Name(name) => name.who,
+                    _ => 0,
+                })
+                .collect();
+            names
+        };
+        assert_eq!(seen(0), [view::OWN, view::OLDER, view::FOREIGN]);
+        assert_eq!(seen(1), [view::FOREIGN, view::FOREIGN, view::OWN]);
     }
 
     #[test]
-    fn a_foreign_token_cannot_be_sent() {
-        assert_eq!(to_server(b"<tok.0>", 1, 0, 9), Ok(b"<tokB0>".to_vec()));
-        assert!(to_server(b"<tok.F>", 1, 0, 9).is_err());
+    fn two_old_tokens_stay_two_when_they_go_stale() {
+        let map = [STALE; GENERATIONS as usize];
+        let text = [name(token(0, 1)), name(token(0, 7)), name(token(1, 0))].concat();
+        let retired = Retirement::new(0, &map).text(&text);
+        let expected = [name(token(0, 6)), name(token(0, 7)), name(token(1, 0))].concat();
+        assert_eq!(retired, expected);
     }
 
     #[test]
-    fn retiring_renames_one_client_only() {
-        let mut map = [STALE; GENERATIONS as usize];
-        map[0] = 1;
-        assert_eq!(
-            retire(b"<tokA0><tokA1><tokB0>", 0, &map),
-            b"<tokA1><tokAs><tokB0>"
-        );
+    fn a_reply_tells_its_own_tokens_apart() {
+        let text = [name(token(0, 0)), name(token(0, 6)), name(token(0, 0))].concat();
+        let local = ToLocal::new(1, 2, 0, SCALE).text(&text);
+        let found: Vec<Symbol> = text::symbols(&local).collect();
+        assert_eq!(found[0], found[2]);
+        assert_ne!(found[0], found[1]);
     }
 }

@@ -7,6 +7,9 @@ use std::hash::Hash;
 /// A set of up to 32 properties (bit i = the i-th of [`System::properties`]).
 pub type PropertySet = u32;
 
+/// A set of up to 8 goals (bit i = that of the i-th of [`System::branching`]).
+pub type GoalSet = u8;
+
 /// A transition system. Implementations are read-only tables: `successors`
 /// allocates nothing and may be called from several threads.
 pub trait System: Send + Sync {
@@ -20,11 +23,15 @@ pub trait System: Send + Sync {
     /// same order. Two transitions may lead to the same state.
     fn successors(&self, state: &Self::State, visit: &mut impl FnMut(Transition<Self::State>));
 
-    /// Names of the safety properties, in bit order.
+    /// Names of the properties that transitions violate, in bit order.
     fn properties(&self) -> Vec<String>;
 
-    /// Whether deadlock-freedom asks nothing of this state, for instance because
-    /// no client is left that could acquire.
+    /// Names of the properties of the whole graph, in the order of their goals' bits:
+    /// from every reachable state a way without faults leads to the goal.
+    fn branching(&self) -> Vec<String>;
+
+    /// Whether the branching properties ask nothing of this state, for instance
+    /// because no client is left that could acquire.
     fn excused(&self, _state: &Self::State) -> bool {
         false
     }
@@ -48,8 +55,8 @@ pub struct Transition<S> {
     pub violates: PropertySet,
     /// A fault strikes; liveness ("can acquire again") may not count on it.
     pub fault: bool,
-    /// A client acquires: the goal of deadlock-freedom.
-    pub progress: bool,
+    /// Goals of branching properties that it reaches.
+    pub goals: GoalSet,
     /// The model's representation overflowed here (bit set of reasons): what is
     /// beyond was not explored, and no property can be said to hold.
     pub overflow: u8,

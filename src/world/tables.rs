@@ -4,12 +4,13 @@
 //! client and a server are numbers, and a step of either is one look-up.
 
 use crate::lock::{Op, Phase};
-use crate::redis::{Bytes, Reply};
+use crate::redis::Reply;
 
-use super::client::{Emitted, Facade, Lease, Symbolic, THREADS, Wait};
-use super::closure::{Closure, ClosureError, Command, Execution, Needs, retirement, to_server};
+use super::client::{Emitted, Facade, Limit, Symbolic, THREADS, Wait};
+use super::closure::{Closure, ClosureError, Command, Execution, Needs, retired};
 use super::minimise;
-use super::node::Holders;
+use super::node::{Holders, Keyspace};
+use super::spin;
 use super::symbols;
 
 /// No such transition.
@@ -21,27 +22,49 @@ pub struct Facts {
     pub phase: Phase,
     pub holds: u8,
     pub believes: bool,
+    /// Threads of its own go on.
+    pub alive: bool,
     pub valid: bool,
-    pub lease: Lease,
-    /// Held, and the lease is over or will be with the next tick.
+    /// The same if everything happens at ticks.
+    pub valid_at_ticks: bool,
+    /// What ends the holder's work.
+    pub limit: Limit,
+    /// Held, and what the lock itself says of the hold's end is over, or will be
+    /// with the next tick.
     pub lapsing: bool,
     /// Threads (bit set) that can run on now, time-outs included.
     pub ready: u8,
     /// Those of them whose command timed out.
     pub timed_out: u8,
+    /// Threads (bit set) that can go on like this for ever while no time passes.
+    pub spins: u8,
     /// Options of the choice that each thread stands at; 0 for none.
     pub options: [u8; THREADS],
+    /// The option that an open comparison takes if everything happens at ticks; 0
+    /// if none is open.
+    pub at_ticks: [u8; THREADS],
     /// The node that each thread waits for; 0 if for none.
     pub asks: [u8; THREADS],
+}
+
+impl Facts {
+    /// What happens next, or whether the client's validity is over, depends on what
+    /// happens between two ticks.
+    fn is_open(&self) -> bool {
+        self.at_ticks != [0; THREADS] || self.valid != self.valid_at_ticks
+    }
 }
 
 /// The tables of one lock under given needs.
 pub struct Tables {
     pub needs: Needs,
-    /// Majority of the nodes.
     pub closure: Closure,
     /// Class of each unminimised local state.
     pub class_of: Vec<u16>,
+    /// One unminimised local state of each class.
+    /// Commands that only releases send.
+    pub releases: Vec<bool>,
+    pub representatives: Vec<u32>,
     pub facts: Vec<Facts>,
     pub inputs: InputSpace,
     next: Vec<u16>,
@@ -68,8 +91,15 @@ pub struct Tables {
     masks: usize,
     /// Generations of its own client's tokens that each command names.
     pub generations: Vec<u8>,
-    /// Most commands that one client waits for at once.
-    pub concurrency: u8,
+    /// Keyspaces that name more stale tokens of one client than can be told apart,
+    /// or in which old times became one.
+    pub blurred: Vec<bool>,
+    /// Some hold ends with the lease alone.
+    pub counts_leases: bool,
+    /// Some client can go on for ever while no time passes.
+    pub spins: bool,
+    /// Something can depend on what happens between two ticks.
+    pub opens: bool,
     /// Of each command that is a WAIT: in how many ticks it gives up.
     waits: Vec<Option<u8>>,
     /// The replies of WAIT, with no and with one replica.
@@ -89,7 +119,8 @@ impl InputSpace {
     /// The input's number.
     pub fn index(self, input: Symbolic) -> usize {
         let threads = THREADS as u16;
-        let advance = 2;
+        let skew = 2;
+        let advance = skew + 2;
         let wake = advance + self.advance_max;
         let choose = wake + threads;
         let fail = choose + threads * OPTIONS_MAX;
@@ -97,6 +128,7 @@ impl InputSpace {
         usize::from(match input {
             Symbolic::Call(Op::Acquire) => 0,
             Symbolic::Call(Op::Release) => 1,
+            Symbolic::Skew(ticks) => skew + u16::from(ticks < 0),
             Symbolic::Advance(ticks) => advance + u16::from(ticks) - 1,
             Symbolic::Wake(thread) => wake + u16::from(thread),
             Symbolic::Choose { thread, value } => {
@@ -112,7 +144,7 @@ impl InputSpace {
     /// How many inputs there are.
     pub fn len(self) -> usize {
         let threads = THREADS;
-        2 + usize::from(self.advance_max)
+        4 + usize::from(self.advance_max)
             + threads * (1 + usize::from(OPTIONS_MAX) + 2 + usize::from(self.replies))
     }
 
@@ -126,9 +158,9 @@ impl Tables {
     /// Minimises the closure and lays it out.
     ///
     /// # Errors
-    /// If the lock tells foreign tokens apart (see [`ClosureError`]).
-    pub fn build(closure: Closure) -> Result<Tables, ClosureError> {
-        let class_of = minimise::classes(&closure)?;
+    /// If the lock's automaton does not fit the tables.
+    pub fn build(mut closure: Closure) -> Result<Tables, ClosureError> {
+        let class_of = minimise::classes(&mut closure)?;
         let inputs = InputSpace {
             advance_max: u16::from(closure.needs.advance_max),
             replies: closure.local_replies.len() as u16,
@@ -141,14 +173,24 @@ impl Tables {
         for (index, mask) in closure.masks().iter().enumerate() {
             mask_index[usize::from(*mask)] = index as u16;
         }
+        let limited = |facts: &Facts| facts.limit == Limit::Lease;
         Ok(Tables {
             needs: closure.needs.clone(),
+            counts_leases: automaton.facts.iter().any(limited),
+            spins: automaton.facts.iter().any(|facts| facts.spins != 0),
+            opens: automaton.facts.iter().any(Facts::is_open),
             facts: automaton.facts,
             inputs,
             next: automaton.next,
             output: automaton.output,
             outputs: automaton.outputs,
-            concurrency: automaton.concurrency,
+            releases: {
+                let commands = closure.commands.items().iter();
+                commands
+                    .map(|command| closure.only_releases(command))
+                    .collect()
+            },
+            representatives: minimise::representatives(&class_of),
             class_of,
             server_command: messages.server_command,
             local_reply: messages.local_reply,
@@ -164,6 +206,7 @@ impl Tables {
             jump: moves.jump,
             retire_keyspace: moves.retire,
             holders: moves.holders,
+            blurred: moves.blurred,
             emptied,
             mask_index,
             masks: closure.masks().len(),
@@ -252,7 +295,6 @@ struct Automaton {
     next: Vec<u16>,
     output: Vec<u16>,
     outputs: Vec<Emitted>,
-    concurrency: u8,
 }
 
 impl Automaton {
@@ -263,30 +305,34 @@ impl Automaton {
         let mut next = vec![NONE; representatives.len() * width];
         let mut output = vec![NONE; representatives.len() * width];
         let mut facts = Vec::new();
-        let mut concurrency = 1;
         for (class, &id) in representatives.iter().enumerate() {
             let local = &closure.locals[id as usize];
             facts.push(facts_of(&local.facade));
-            let waiting = local.awaiting.iter().flatten().count() as u8;
-            concurrency = concurrency.max(waiting);
             for (input, (emitted, target)) in &local.next {
                 let at = class * width + inputs.index(*input);
                 next[at] = class_of[*target as usize];
                 output[at] = outputs.intern(emitted).unwrap_or(NONE);
             }
         }
+        let spins = spin::spinning(closure, class_of, &representatives);
+        for (facts, spins) in facts.iter_mut().zip(spins) {
+            facts.spins = spins;
+        }
         let tick = inputs.index(Symbolic::Advance(1));
         for class in 0..facts.len() {
             let after = next[class * width + tick];
-            let over = after != NONE && facts[usize::from(after)].lease == Lease::Over;
-            facts[class].lapsing = facts[class].phase == Phase::Held && over;
+            let ends = after == NONE || !facts[usize::from(after)].valid;
+            facts[class].lapsing = facts[class].phase == Phase::Held
+                && match facts[class].limit {
+                    Limit::None | Limit::Lease => false,
+                    Limit::Validity => ends,
+                };
         }
         Automaton {
             facts,
             next,
             output,
             outputs: outputs.items().to_vec(),
-            concurrency,
         }
     }
 }
@@ -296,12 +342,16 @@ fn facts_of(facade: &Facade) -> Facts {
         phase: facade.phase,
         holds: facade.holds,
         believes: facade.believes(),
+        alive: facade.alive,
         valid: facade.valid,
-        lease: facade.lease,
+        valid_at_ticks: facade.valid_at_ticks,
+        limit: facade.limit,
         lapsing: false,
         ready: 0,
         timed_out: 0,
+        spins: 0,
         options: [0; THREADS],
+        at_ticks: [0; THREADS],
         asks: [0; THREADS],
     };
     for (thread, wait) in facade.threads.iter().enumerate() {
@@ -313,6 +363,10 @@ fn facts_of(facade: &Facade) -> Facts {
                 facts.timed_out |= 1 << thread;
             }
             Wait::Choice { options } => facts.options[thread] = *options,
+            Wait::Open { at_ticks } => {
+                facts.options[thread] = 2;
+                facts.at_ticks[thread] = if *at_ticks { 1 } else { 2 };
+            }
             Wait::Reply { node } => facts.asks[thread] = *node,
             Wait::Time => {}
         }
@@ -326,26 +380,27 @@ struct Moves {
     jump: [Vec<u16>; 2],
     retire: Vec<u16>,
     holders: Vec<Holders>,
+    blurred: Vec<bool>,
 }
 
 impl Moves {
     fn lay_out(closure: &Closure) -> Moves {
         let Needs {
-            tick_ms,
-            horizon_ms,
             ttl_ms,
+            step_ms,
             clients,
             jump,
             ..
         } = closure.needs;
         let ids = 0..closure.keyspaces.len() as u16;
-        let map = |f: &dyn Fn(&super::node::Keyspace) -> super::node::Keyspace| -> Vec<u16> {
+        let map = |f: &dyn Fn(&Keyspace) -> Keyspace| -> Vec<u16> {
             ids.clone().map(|id| keyspace_id(closure, id, f)).collect()
         };
         let mut retire = Vec::new();
         for client in 0..clients {
             for mask in closure.masks() {
-                retire.extend(map(&|k| k.retire(client, &retirement(mask))));
+                let map_of = super::closure::retirement(mask);
+                retire.extend(map(&|k| k.retire(client, &map_of)));
             }
         }
         let jumped = |direction: usize| {
@@ -358,26 +413,24 @@ impl Moves {
                 })
             }
         };
+        let keyspaces = closure.keyspaces.items().iter();
         Moves {
-            tick: map(&|k| k.advance(tick_ms, horizon_ms)),
+            tick: map(&|k| closure.aged_keyspace(k)),
             jump: [jumped(0), jumped(1)],
             retire,
-            holders: closure
-                .keyspaces
-                .items()
-                .iter()
-                .map(|k| k.holders(ttl_ms))
+            holders: keyspaces
+                .clone()
+                .map(|k| k.holders(ttl_ms, step_ms, &closure.rules))
+                .collect(),
+            blurred: keyspaces
+                .map(|k| k.is_crowded() || closure.aged_keyspace(k).has_lost_elements(k))
                 .collect(),
         }
     }
 }
 
 /// The number of what `f` makes of a keyspace; the closure has seen it.
-fn keyspace_id(
-    closure: &Closure,
-    id: u16,
-    f: impl Fn(&super::node::Keyspace) -> super::node::Keyspace,
-) -> u16 {
+fn keyspace_id(closure: &Closure, id: u16, f: impl Fn(&Keyspace) -> Keyspace) -> u16 {
     let after = f(closure.keyspaces.get(id));
     closure.keyspaces.find(&after).unwrap_or(NONE)
 }
@@ -413,13 +466,19 @@ impl Messages {
     fn translate(&mut self, closure: &Closure) {
         for client in 0..closure.needs.clients {
             for index in 0..closure.needs.skews.len() {
-                let skew = closure.skew_ms(index);
                 for id in 0..closure.local_commands.len() as u16 {
-                    self.server_command
-                        .push(server_command(closure, client, skew, id));
+                    let argv = closure.local_commands.get(id);
+                    let argv = closure.to_server(argv, client, index);
+                    let family = closure.family(id);
+                    let command = Command {
+                        client,
+                        family,
+                        argv,
+                    };
+                    self.server_command.push(find_command(closure, &command));
                 }
                 for reply in closure.replies.items() {
-                    let local = closure.local_reply(reply, client, skew);
+                    let local = closure.local_reply(reply, client, index);
                     self.local_reply
                         .push(closure.local_replies.find(&local).unwrap_or(NONE));
                 }
@@ -428,14 +487,12 @@ impl Messages {
     }
 
     fn age(&mut self, closure: &Closure) {
-        let Needs {
-            tick_ms,
-            horizon_ms,
-            ..
-        } = closure.needs;
-        let age = |word: &Bytes| symbols::shift(word, -tick_ms, horizon_ms);
         for command in closure.commands.items() {
-            self.age_command.push(find_command(closure, command, age));
+            let aged = Command {
+                argv: command.argv.iter().map(|word| closure.aged(word)).collect(),
+                ..*command
+            };
+            self.age_command.push(find_command(closure, &aged));
             let set = command
                 .argv
                 .iter()
@@ -451,11 +508,12 @@ impl Messages {
     fn retire(&mut self, closure: &Closure) {
         for client in 0..closure.needs.clients {
             for mask in closure.masks() {
-                let map = retirement(mask);
                 for command in closure.commands.items() {
-                    let retire = |word: &Bytes| symbols::retire(word, client, &map);
-                    self.retire_command
-                        .push(find_command(closure, command, retire));
+                    let renamed = Command {
+                        argv: retired(&command.argv, client, mask),
+                        ..*command
+                    };
+                    self.retire_command.push(find_command(closure, &renamed));
                 }
                 for reply in closure.replies.items() {
                     let retired = closure.retired_reply(reply, client, mask);
@@ -466,28 +524,8 @@ impl Messages {
     }
 }
 
-fn server_command(closure: &Closure, client: u8, skew_ms: i64, id: u16) -> u16 {
-    let argv = closure.local_commands.get(id);
-    let Ok(argv) = to_server(argv, client, skew_ms, closure.needs.horizon_ms) else {
-        return NONE;
-    };
-    let family = closure.family(id);
-    closure
-        .commands
-        .find(&Command {
-            client,
-            family,
-            argv,
-        })
-        .unwrap_or(NONE)
-}
-
-fn find_command(closure: &Closure, command: &Command, f: impl Fn(&Bytes) -> Bytes) -> u16 {
-    let argv = command.argv.iter().map(f).collect();
-    closure
-        .commands
-        .find(&Command { argv, ..*command })
-        .unwrap_or(NONE)
+fn find_command(closure: &Closure, command: &Command) -> u16 {
+    closure.commands.find(command).unwrap_or(NONE)
 }
 
 fn find_reply(closure: &Closure, reply: &Reply) -> u16 {

@@ -50,6 +50,16 @@ pub fn ticks(argv: &[Bytes], step_ms: i64) -> Result<Option<u8>, String> {
     Ok(Some(u8::try_from(ticks).unwrap_or(FOR_EVER)))
 }
 
+/// The time-out of a WAIT in ms, if it has one; `None` for any other command.
+pub fn timeout_ms(argv: &[Bytes]) -> Option<i64> {
+    let [name, _, timeout_ms] = argv else {
+        return None;
+    };
+    let text = std::str::from_utf8(timeout_ms).ok()?;
+    let is_wait = name.eq_ignore_ascii_case(b"wait");
+    text.parse().ok().filter(|ms| is_wait && *ms > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

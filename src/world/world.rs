@@ -1,13 +1,18 @@
 //! The world of one check: sizes, switches, and where everything stands in a
 //! state.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::catalogue::{FAULTS, Fault, Switch};
-use super::client::THREADS;
+use super::client::{Facade, THREADS};
+use super::closure::Execution;
 use super::layout::{Field, Packer, State};
-use super::message::{Message, MessageLayout};
-use super::tables::{NONE, Tables};
+use super::message::{Content, Message, MessageLayout};
+use super::rules::Freed;
+use super::tables::{Facts, NONE, Tables};
+
+use rustc_hash::FxHashMap;
 
 /// Most clients and nodes of a world.
 pub const CLIENTS_MAX: usize = 4;
@@ -17,8 +22,33 @@ pub const NODES_MAX: usize = 7;
 pub const SLOTS: usize = 8;
 /// Most writes that a replica can lag behind its primary.
 pub const LAG_MAX: usize = 4;
-/// The faults in which a replica takes its node's place.
-pub const PROMOTIONS: [Fault; 3] = [Fault::Failover, Fault::SplitBrain, Fault::CutOff];
+/// How a replica takes its node's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promotion {
+    /// The server is dead.
+    Failover,
+    /// It goes on for those who have not noticed.
+    SplitBrain,
+    /// It is cut off from everybody.
+    CutOff,
+}
+
+impl Promotion {
+    pub const ALL: [Promotion; 3] = [
+        Promotion::Failover,
+        Promotion::SplitBrain,
+        Promotion::CutOff,
+    ];
+
+    /// The fault in which it does.
+    pub fn fault(self) -> Fault {
+        match self {
+            Promotion::Failover => Fault::Failover,
+            Promotion::SplitBrain => Fault::SplitBrain,
+            Promotion::CutOff => Fault::CutOff,
+        }
+    }
+}
 
 /// Sizes and switches of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +64,9 @@ pub struct WorldConfig {
     /// Faults of these that strike in this order: none before the one that
     /// stands before it has struck. The others strike at any time.
     pub order: Vec<Fault>,
+    /// Everything happens at ticks: comparisons of times that depend on what happens
+    /// between two go one way.
+    pub at_ticks: bool,
 }
 
 impl WorldConfig {
@@ -56,7 +89,7 @@ impl WorldConfig {
     /// Writes that a replica may lag behind; 0 if no node has a replica. A silent
     /// one lags, whether it is ever promoted or not: WAIT can tell.
     pub fn lag(&self) -> usize {
-        let lags = PROMOTIONS.map(|fault| self.switch(fault).1);
+        let lags = Promotion::ALL.map(|promotion| self.switch(promotion.fault()).1);
         usize::from(
             lags.into_iter()
                 .fold(self.asks_for_replicas().into(), u8::max),
@@ -108,6 +141,16 @@ pub(super) struct ClientFields {
     pub grace: Field,
     /// Its work outlasts the lease.
     pub overrun: Field,
+    /// 0: no lease is counted; 1 + k: k ticks of its own clock since it sent what
+    /// got (or may get) it the lock, up to the lease. Only if some lock's hold ends
+    /// with the lease.
+    pub lease: Field,
+    /// The same of a nested acquire that runs.
+    pub nested: Field,
+    /// The running nested acquire met a fault.
+    pub hampered: Field,
+    /// A tick has passed since its last step, though it could have gone on.
+    pub late: Field,
     /// Messages in flight, the least first; the world uses the first few.
     slots: [Field; SLOTS],
 }
@@ -175,6 +218,92 @@ pub struct World<const W: usize> {
     /// Writes that a replica may lag behind.
     lag: usize,
     bits: usize,
+    /// What a search came upon.
+    pub reached: Reached,
+    /// What is known of what releases left, by client and state.
+    pub(super) frees: Mutex<FxHashMap<(u8, State<W>), Freed>>,
+}
+
+/// What of the tables a search came upon, whatever the order of its work.
+#[derive(Debug, Default)]
+pub struct Reached {
+    poisons: Vec<AtomicBool>,
+    rounded: AtomicBool,
+    acquired: AtomicBool,
+    released: AtomicBool,
+    commands: Vec<AtomicBool>,
+}
+
+impl Reached {
+    fn new(poisons: usize, commands: usize) -> Reached {
+        let flags = |count: usize| (0..count).map(|_| AtomicBool::new(false)).collect();
+        Reached {
+            poisons: flags(poisons),
+            rounded: AtomicBool::new(false),
+            acquired: AtomicBool::new(false),
+            released: AtomicBool::new(false),
+            commands: flags(commands),
+        }
+    }
+
+    /// The poison with this number (from 1).
+    pub(super) fn poison(&self, number: u16) {
+        if let Some(flag) = self.poisons.get(usize::from(number) - 1) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn round(&self) {
+        raise(&self.rounded);
+    }
+
+    pub(super) fn acquire(&self) {
+        raise(&self.acquired);
+    }
+
+    pub(super) fn release(&self) {
+        raise(&self.released);
+    }
+
+    pub(super) fn command(&self, id: u16) {
+        raise(&self.commands[usize::from(id)]);
+    }
+
+    /// Some acquire succeeded.
+    pub fn acquired(&self) -> bool {
+        self.acquired.load(Ordering::Relaxed)
+    }
+
+    /// Some release succeeded.
+    pub fn released(&self) -> bool {
+        self.released.load(Ordering::Relaxed)
+    }
+
+    /// Commands that a server executed, by the closure's numbers.
+    pub fn commands(&self) -> impl Iterator<Item = u16> {
+        let all = self.commands.iter().enumerate();
+        all.filter(|(_, flag)| flag.load(Ordering::Relaxed))
+            .map(|(at, _)| at as u16)
+    }
+
+    /// Numbers, from 0, of the closure's poisons.
+    pub fn poisons(&self) -> impl Iterator<Item = usize> {
+        let all = self.poisons.iter().enumerate();
+        all.filter(|(_, flag)| flag.load(Ordering::Relaxed))
+            .map(|(at, _)| at)
+    }
+
+    /// Something ended after a time that is no whole number of ticks.
+    pub fn rounded(&self) -> bool {
+        self.rounded.load(Ordering::Relaxed)
+    }
+}
+
+/// Threads that all write the same flag again and again would wait for each other.
+fn raise(flag: &AtomicBool) {
+    if !flag.load(Ordering::Relaxed) {
+        flag.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Why a world could not be built.
@@ -215,6 +344,7 @@ impl Plan {
             delay,
             config.splits(),
             tables.waits(),
+            config.switch(Fault::ClientPause).0 > 0,
         );
         let clients = (0..config.clients)
             .map(|_| client_fields(&config, &tables, &messages, &mut packer))
@@ -277,6 +407,11 @@ impl Plan {
             slots_used: self.config.slots(),
             lag: self.config.lag(),
             fresh: self.tables.class_of[0],
+            reached: Reached::new(
+                self.tables.closure.poisons.len(),
+                self.tables.closure.commands.len(),
+            ),
+            frees: Mutex::default(),
             no_skew: no_skew.map_or(0, |index| index as u8),
             config: self.config,
             tables: self.tables,
@@ -304,6 +439,11 @@ fn client_fields(
     let (crashes, _) = config.switch(Fault::ClientCrash);
     let (pauses, pause) = config.switch(Fault::ClientPause);
     let (overruns, _) = config.switch(Fault::Overrun);
+    let lease = if tables.counts_leases {
+        1 + usize::from(config.ttl_ticks)
+    } else {
+        0
+    };
     let status = if pauses > 0 {
         2 + usize::from(pause)
     } else {
@@ -317,6 +457,10 @@ fn client_fields(
         effective: packer.field((1 << config.nodes) - 1),
         grace: packer.field(usize::from(config.ttl_ticks)),
         overrun: packer.field(usize::from(overruns.min(1))),
+        lease: packer.field(lease),
+        nested: packer.field(if config.reentrant { lease } else { 0 }),
+        hampered: packer.field(usize::from(config.reentrant)),
+        late: packer.field(usize::from(tables.spins)),
         slots: std::array::from_fn(|slot| {
             if slot < config.slots() {
                 packer.field(messages.most())
@@ -473,6 +617,20 @@ impl<const W: usize> World<W> {
         }
     }
 
+    /// The thread of a client that stands at an open comparison of times. It goes on
+    /// at once: nothing else happens before.
+    pub(super) fn open_thread(&self, state: &State<W>, client: usize) -> Option<u8> {
+        if self.crashed(state, client) {
+            return None;
+        }
+        let class = state.get(self.clients[client].local);
+        let at_ticks = self.tables.facts[class].at_ticks;
+        at_ticks
+            .iter()
+            .position(|option| *option != 0)
+            .map(|thread| thread as u8)
+    }
+
     /// B of a client; a dead one believes nothing.
     pub fn believes(&self, state: &State<W>, client: usize) -> bool {
         let class = state.get(self.clients[client].local);
@@ -482,7 +640,15 @@ impl<const W: usize> World<W> {
     /// V of a client, on its own clock.
     pub fn valid(&self, state: &State<W>, client: usize) -> bool {
         !self.crashed(state, client)
-            && self.tables.facts[usize::from(self.class_now(state, client))].valid
+            && self.is_valid(&self.tables.facts[usize::from(self.class_now(state, client))])
+    }
+
+    /// V in a client's state.
+    pub(super) fn is_valid(&self, facts: &Facts) -> bool {
+        match self.config.at_ticks {
+            true => facts.valid_at_ticks,
+            false => facts.valid,
+        }
     }
 
     // ---- the concrete side compares with these ----
@@ -517,6 +683,54 @@ impl<const W: usize> World<W> {
         [fields.silent, fields.old_silent].map(|field| state.get(field))
     }
 
+    /// What can be seen of a client.
+    pub fn facade(&self, state: &State<W>, client: u8) -> &Facade {
+        let class = self.class(state, usize::from(client));
+        let local = self.tables.representatives[usize::from(class)];
+        &self.tables.closure.locals[local as usize].facade
+    }
+
+    /// The client stands at a comparison of times that is open.
+    pub fn is_open(&self, state: &State<W>, client: u8) -> bool {
+        self.open_thread(state, usize::from(client)).is_some()
+    }
+
+    /// The messages in flight of a client.
+    pub fn messages_of(&self, state: &State<W>, client: u8) -> Vec<Message> {
+        let slots = 0..self.slots_used;
+        slots
+            .filter_map(|slot| self.message(state, usize::from(client), slot))
+            .collect()
+    }
+
+    /// What the server makes of a request that it executes now.
+    pub fn execution(
+        &self,
+        state: &State<W>,
+        message: &Message,
+        alone: bool,
+    ) -> Option<&Execution> {
+        let Content::Request(command) = message.content else {
+            return None;
+        };
+        let node = usize::from(message.node);
+        let keyspace = match message.old {
+            true => self.old(state, node)?,
+            false => self.keyspace(state, node),
+        };
+        Some(match alone {
+            true => self.tables.execute_alone(command, keyspace),
+            false => self.tables.execute(command, keyspace),
+        })
+    }
+
+    /// A server's reply as the client reads it now.
+    pub fn local_reply(&self, state: &State<W>, client: u8, reply: u16) -> u16 {
+        let client = usize::from(client);
+        let skew = state.get(self.clients[client].skew);
+        self.tables.local_reply(client, skew, reply)
+    }
+
     /// The message in a slot.
     pub fn message_in(&self, state: &State<W>, client: u8, slot: u8) -> Option<Message> {
         self.message(state, usize::from(client), usize::from(slot))
@@ -531,9 +745,7 @@ impl<const W: usize> World<W> {
     pub fn generations_in_flight(&self, state: &State<W>, client: usize) -> u8 {
         (0..self.slots_used)
             .filter_map(|slot| match self.message(state, client, slot)?.content {
-                super::message::Content::Request(command) => {
-                    Some(self.tables.generations[usize::from(command)])
-                }
+                Content::Request(command) => Some(self.tables.generations[usize::from(command)]),
                 _ => None,
             })
             .fold(0, |all, one| all | one)

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lockproof::check::Path;
-use lockproof::world::{Action, System, Transition};
+use lockproof::world::{Action, GoalSet, System, Transition};
 use proptest::prelude::*;
+
+/// Branching properties of a graph.
+const GOALS: usize = 2;
 
 /// One edge; see `Transition`.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +15,7 @@ pub struct Edge {
     pub to: u16,
     pub violates: u32,
     pub fault: bool,
-    pub progress: bool,
+    pub goals: GoalSet,
     pub overflow: u8,
 }
 
@@ -36,7 +39,7 @@ impl Graph {
                 state: edge.to,
                 violates: edge.violates,
                 fault: edge.fault,
-                progress: edge.progress,
+                goals: edge.goals,
                 overflow: edge.overflow,
             })
     }
@@ -59,6 +62,10 @@ impl System for Graph {
             .collect()
     }
 
+    fn branching(&self) -> Vec<String> {
+        (0..GOALS).map(|goal| format!("b{goal}")).collect()
+    }
+
     fn excused(&self, state: &u16) -> bool {
         self.excused.contains(state)
     }
@@ -75,7 +82,7 @@ pub struct Expected {
     pub transitions: u64,
     pub depth: u32,
     pub violations: Vec<Option<Path<u16>>>,
-    pub deadlock: Option<Path<u16>>,
+    pub stuck: Vec<Option<Path<u16>>>,
 }
 
 /// Builds the whole graph and follows the definitions word by word.
@@ -101,10 +108,13 @@ pub fn check_slowly(graph: &Graph) -> Expected {
         path.steps.push((action, to));
         Some(path)
     };
-    let stuck = reachable
-        .difference(&good(graph, &reachable))
-        .map(|state| (depth_of(*state), *state))
-        .min();
+    let stuck = |goal: usize| {
+        let found = reachable
+            .difference(&good(graph, &reachable, 1 << goal))
+            .map(|state| (depth_of(*state), *state))
+            .min();
+        found.map(|(_, state)| least_path(graph, &levels, state))
+    };
     Expected {
         states: reachable.len() as u64,
         transitions: reachable
@@ -113,7 +123,7 @@ pub fn check_slowly(graph: &Graph) -> Expected {
             .sum(),
         depth: levels.len() as u32 - 1,
         violations: (0..graph.properties).map(violation).collect(),
-        deadlock: stuck.map(|(_, state)| least_path(graph, &levels, state)),
+        stuck: (0..GOALS).map(stuck).collect(),
     }
 }
 
@@ -161,13 +171,13 @@ fn least_path(graph: &Graph, levels: &[BTreeSet<u16>], to: u16) -> Path<u16> {
 }
 
 /// Backward reachability over stored edges.
-fn good(graph: &Graph, reachable: &BTreeSet<u16>) -> BTreeSet<u16> {
+fn good(graph: &Graph, reachable: &BTreeSet<u16>, goal: GoalSet) -> BTreeSet<u16> {
     let mut backwards: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
     let mut queue: Vec<u16> = Vec::new();
     for state in reachable {
         for next in graph.transitions(*state).filter(|next| !next.fault) {
             backwards.entry(next.state).or_default().push(*state);
-            if next.progress {
+            if next.goals & goal != 0 {
                 queue.push(*state);
             }
         }
@@ -186,14 +196,12 @@ fn good(graph: &Graph, reachable: &BTreeSet<u16>) -> BTreeSet<u16> {
 pub fn graphs(nodes: u16) -> impl Strategy<Value = Graph> {
     (1..=nodes).prop_flat_map(|nodes| {
         let edge =
-            (0..nodes, 0u32..60, 0u8..6, 0u8..12).prop_map(|(to, violates, fault, progress)| {
-                Edge {
-                    to,
-                    violates: if violates < 8 { violates } else { 0 },
-                    fault: fault == 0,
-                    progress: progress == 0,
-                    overflow: 0,
-                }
+            (0..nodes, 0u32..60, 0u8..6, 0u8..16).prop_map(|(to, violates, fault, goals)| Edge {
+                to,
+                violates: if violates < 8 { violates } else { 0 },
+                fault: fault == 0,
+                goals: if goals < 4 { goals } else { 0 },
+                overflow: 0,
             });
         let edges = prop::collection::vec(prop::collection::vec(edge, 0..4), nodes as usize);
         let initial = prop::collection::vec(0..nodes, 1..3);

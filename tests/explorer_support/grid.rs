@@ -48,11 +48,15 @@ impl System for Grid {
                     state: [next, 0],
                     violates: u32::from(next == self.full()),
                     fault: false,
-                    progress: next == self.full(),
+                    goals: u8::from(next == self.full()),
                     overflow: 0,
                 });
             }
         }
+    }
+
+    fn branching(&self) -> Vec<String> {
+        vec!["some goal".to_owned()]
     }
 
     fn properties(&self) -> Vec<String> {

@@ -113,7 +113,7 @@ impl Redlock {
             state: next,
             violates,
             fault: action == CRASH || action == FORGET,
-            progress: action == RECEIVE && phase(who).get(&next) == HOLDING,
+            goals: u8::from(action == RECEIVE && phase(who).get(&next) == HOLDING),
             overflow: 0,
         });
     }
@@ -239,6 +239,10 @@ impl System for Redlock {
             AMNESIAS.set(&mut next, amnesias - 1);
             self.step(visit, FORGET, node, next);
         }
+    }
+
+    fn branching(&self) -> Vec<String> {
+        vec!["some goal".to_owned()]
     }
 
     fn properties(&self) -> Vec<String> {

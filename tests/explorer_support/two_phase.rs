@@ -45,7 +45,7 @@ impl TwoPhase {
             state: next,
             violates,
             fault: false,
-            progress: has(COMMITTED) || has(ABORTED),
+            goals: u8::from(has(COMMITTED) || has(ABORTED)),
             overflow: 0,
         });
     }
@@ -90,6 +90,10 @@ impl System for TwoPhase {
         for manager in 0..self.managers {
             self.manager(state, manager, visit);
         }
+    }
+
+    fn branching(&self) -> Vec<String> {
+        vec!["some goal".to_owned()]
     }
 
     fn properties(&self) -> Vec<String> {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use lockproof::lock::{Config, Input, LockError, LockFile, Op, Output, Phase, Program, Waiting};
+use lockproof::lua::Scale;
 use lockproof::redis::Reply;
 use lockproof::trace::Outcome;
 
@@ -16,13 +17,34 @@ pub fn config(nodes: u8) -> Config {
         timeout_ms: 1_000,
         key: "the-lock".to_string(),
         params: BTreeMap::new(),
-        horizon_ms: 20_000,
+        scale: None,
     }
 }
 
 pub fn start(name: &str) -> Program {
     let file = LockFile::builtin(name).unwrap();
     Program::start(&file, &config(file.nodes.default), "client-a", CLOCK).unwrap()
+}
+
+/// A tick of the model's clocks, as in [`start_model`].
+pub const STEP: i64 = 1_001;
+
+/// The lock as a program of a model, which tells times by ticks.
+pub fn start_model(name: &str) -> Program {
+    start_model_of(&LockFile::builtin(name).unwrap())
+}
+
+/// The same of any file.
+pub fn start_model_of(file: &LockFile) -> Program {
+    let config = Config {
+        scale: Some(Scale {
+            tick_ms: 1_000,
+            step_ms: STEP,
+            horizon_ms: 20 * STEP,
+        }),
+        ..config(file.nodes.default)
+    };
+    Program::start(file, &config, "client-a", CLOCK).unwrap()
 }
 
 /// A lock file from its text; `acquire` or `release` may be left out.
@@ -55,9 +77,7 @@ pub fn run_to_error(program: &mut Program) -> String {
         match result {
             Err(error) => return error.to_string(),
             Ok(_) => {
-                if let Err(error) = program.key(&|text| text.to_vec()) {
-                    return error.to_string();
-                }
+                program.key();
             }
         }
         let view = program.view();
@@ -66,7 +86,9 @@ pub fn run_to_error(program: &mut Program) -> String {
         };
         result = match waiting {
             Waiting::Reply { .. } => program.step(&reply(thread, ok())),
-            Waiting::Choice { .. } => program.step(&Input::Choose { thread, value: 1 }),
+            Waiting::Choice { .. } | Waiting::Open { .. } => {
+                program.step(&Input::Choose { thread, value: 1 })
+            }
             Waiting::Ready | Waiting::TimedOut { .. } => program.step(&Input::Wake { thread }),
             Waiting::Sleep { left_ms } | Waiting::Message { left_ms } => {
                 program.step(&Input::Advance { ms: left_ms })
@@ -144,9 +166,7 @@ pub fn done(effect: Option<bool>) -> Option<(Op, Outcome)> {
 }
 
 pub fn key(program: &Program) -> Vec<u8> {
-    program
-        .key(&|text| text.to_vec())
-        .unwrap_or_else(|e| panic!("{e}"))
+    program.key()
 }
 
 pub fn phase(program: &Program) -> Phase {

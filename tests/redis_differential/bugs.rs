@@ -3,7 +3,7 @@
 //! Each is a mistake that a model of Redis can really make: an off-by-one ms,
 //! an option forgotten, a conversion taken from the wrong language version.
 
-use lockproof::redis::{Bytes, Dialect, Message, Reply, ScriptEngine, Server, Value};
+use lockproof::redis::{Bytes, Dialect, End, Message, Reply, ScriptEngine, Server, Value};
 use lockproof::trace::EPOCH_MS;
 use sha1::{Digest, Sha1};
 
@@ -62,7 +62,7 @@ pub struct Model {
     dialect: Dialect,
     bug: Option<Bug>,
     /// Keys that a bug took away and may bring back.
-    gone: Vec<(Bytes, Value, i64)>,
+    gone: Vec<(Bytes, Value, End)>,
 }
 
 impl Model {
@@ -86,7 +86,7 @@ impl Model {
         self.server.now_ms()
     }
 
-    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<i64>)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<End>)> {
         self.server.entries()
     }
 
@@ -113,20 +113,20 @@ impl Model {
 
     pub fn set_clock(&mut self, now_ms: i64) {
         let back = now_ms < self.server.now_ms();
-        let dying = |(key, value, when): (&Bytes, &Value, Option<i64>)| {
+        let dying = |(key, value, end): (&Bytes, &Value, Option<End>)| {
             Some((
                 key.clone(),
                 value.clone(),
-                when.filter(|when| now_ms > *when)?,
+                end.filter(|end| now_ms > end.at_ms)?,
             ))
         };
         match self.bug {
             Some(Bug::ClockBackRevives) => {
                 self.gone.extend(self.server.entries().filter_map(dying));
                 self.server.set_clock(now_ms);
-                for (key, value, when) in self.gone.clone() {
-                    if back && now_ms <= when {
-                        self.server.insert(key, value, Some(when));
+                for (key, value, end) in self.gone.clone() {
+                    if back && now_ms <= end.at_ms {
+                        self.server.insert(key, value, Some(end));
                     }
                 }
             }
@@ -143,6 +143,8 @@ impl Model {
     }
 
     pub fn execute(&mut self, connection: u32, argv: &[Bytes]) -> Reply {
+        // What one command lacked is no business of the next.
+        self.server.take_notes();
         let Some(bug) = self.bug else {
             return self.server.execute(&mut self.engine, connection, argv);
         };

@@ -3,12 +3,13 @@
 use lockproof::check::Checker;
 use lockproof::lock::{LockFile, Op};
 use lockproof::redis::Reply;
-use lockproof::world::catalogue::PROPERTIES;
+use lockproof::world::catalogue::{PROPERTIES, Property};
 use lockproof::world::layout::State;
 use lockproof::world::message::{Content, Message};
 use lockproof::world::moves::Move;
 use lockproof::world::{System, Transition, World};
 
+use super::notation::shown;
 use super::{options, set, sizes};
 
 pub struct Drive {
@@ -21,7 +22,9 @@ pub struct Drive {
 impl Drive {
     /// Two clients of `file` under an assumption set, before anything happened.
     pub fn of(file: &LockFile, words: &str) -> Drive {
-        let sizes = sizes(file, 2);
+        let mut sizes = sizes(file, 2);
+        // Rules are looked at one at a time; commands are given up after a tick.
+        sizes.timeout_ticks = Some(1);
         let mut checker = Checker::new(file, options(&sizes, 1)).unwrap();
         let plan = checker.plan(&set(words, sizes.ttl_ticks)).unwrap();
         let world: World<4> = plan.build().unwrap();
@@ -56,7 +59,10 @@ impl Drive {
         self.state = transition.state;
         self.violated = PROPERTIES
             .iter()
-            .filter(|info| transition.violates & info.property.bit() != 0)
+            .filter(|info| match info.property {
+                Property::Safety(property) => transition.violates & property.bit() != 0,
+                Property::Branching(_) => false,
+            })
             .map(|info| info.id)
             .collect();
         self
@@ -111,7 +117,7 @@ impl Drive {
             return None;
         };
         let argv = &self.world.tables.closure.commands.get(id).argv;
-        let words = argv.iter().map(|word| String::from_utf8_lossy(word));
+        let words = argv.iter().map(|word| shown(word));
         Some(words.collect::<Vec<_>>().join(" "))
     }
 
@@ -158,18 +164,18 @@ impl Drive {
     pub fn keyspace(&self) -> String {
         let id = self.world.keyspace(&self.state, 0);
         let keyspace = self.world.tables.closure.keyspaces.get(id);
-        let mut server = keyspace.to_server(0);
-        server.set_clock(0);
-        let entries: Vec<String> = server
+        let step_ms = self.world.tables.needs.step_ms;
+        let entries: Vec<String> = keyspace
             .entries()
-            .map(|(key, value, expire_at)| {
-                let key = String::from_utf8_lossy(key);
-                match value {
+            .iter()
+            .map(|entry| {
+                let key = shown(&entry.key);
+                let life = entry.life.map(|life| life.value(step_ms));
+                match &entry.value {
                     lockproof::redis::Value::String(text) => {
-                        let text = String::from_utf8_lossy(text);
-                        format!("{key}={text} {expire_at:?}")
+                        format!("{key}={} {life:?}", shown(text))
                     }
-                    other => format!("{key}={other:?} {expire_at:?}"),
+                    other => format!("{key}={other:?} {life:?}"),
                 }
             })
             .collect();

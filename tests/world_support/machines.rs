@@ -5,7 +5,11 @@
 //! machine's local state is one plain struct, and its key is that struct's
 //! fields, one after the other.
 
-use lockproof::lock::{Config, Input, LockError, Op, Output, Phase, Request, View, Waiting};
+use lockproof::lock::{
+    Config, Input, LockError, Op, Output, Phase, Request, UsedDuration, View, Waiting,
+};
+use lockproof::lua::text::{Name, NameKind, Symbol};
+use lockproof::lua::view;
 use lockproof::redis::Reply;
 use lockproof::trace::Outcome;
 use lockproof::world::program::ClientProgram;
@@ -41,34 +45,45 @@ pub enum Next {
 pub struct Caller<'a> {
     pub config: &'a Config,
     pub op: Op,
-    pub token: &'a str,
     /// ms since the operation was called.
     pub age_ms: i64,
 }
 
 impl Caller<'_> {
     fn send(&self, words: &[&str]) -> Next {
-        self.send_to(0, self.config.timeout_ms, words)
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        self.send_to(0, self.config.timeout_ms, &words)
     }
 
-    fn send_to(&self, node: u8, timeout_ms: i64, words: &[&str]) -> Next {
+    fn send_to(&self, node: u8, timeout_ms: i64, words: &[&[u8]]) -> Next {
         Next::Send {
             node,
             timeout_ms,
-            argv: words.iter().map(|word| word.as_bytes().to_vec()).collect(),
+            argv: words.iter().map(|word| word.to_vec()).collect(),
         }
     }
 
     fn set(&self, node: u8, timeout_ms: i64) -> Next {
-        let ttl = self.config.ttl_ms.to_string();
-        let words = ["SET", &self.config.key, self.token, "NX", "PX", &ttl];
+        let (key, ttl) = (self.config.key.as_bytes(), self.config.ttl_ms.to_string());
+        let words = [b"SET", key, &own_token(), b"NX", b"PX", ttl.as_bytes()];
         self.send_to(node, timeout_ms, &words)
     }
 
     fn delete_own(&self, node: u8, timeout_ms: i64) -> Next {
-        let words = ["EVAL", DELETE_OWN, "1", &self.config.key, self.token];
+        let (key, script) = (self.config.key.as_bytes(), DELETE_OWN.as_bytes());
+        let words = [b"EVAL", script, b"1", key, &own_token()];
         self.send_to(node, timeout_ms, &words)
     }
+}
+
+/// What stands for the client's present token in its commands.
+fn own_token() -> Vec<u8> {
+    let name = Name {
+        kind: NameKind::Token,
+        who: view::OWN,
+        mark: b'0',
+    };
+    Symbol::Name(name).text()
 }
 
 const DELETE_OWN: &str = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end \
@@ -91,7 +106,7 @@ fn done(effect: Option<bool>) -> Next {
 }
 
 /// A protocol; the value is what it remembers inside an operation.
-pub trait Protocol: Clone + Default {
+pub trait Protocol: Clone + Default + Send + Sync + 'static {
     fn call(&mut self, caller: &Caller) -> Next;
     fn answer(&mut self, caller: &Caller, answer: &Answer) -> Next;
     fn bytes(&self) -> Vec<u8>;
@@ -232,15 +247,14 @@ impl Protocol for Redlock {
 #[derive(Clone)]
 struct Local<P> {
     phase: Phase,
-    token: String,
     age_ms: i64,
     validity_ms: Option<i64>,
-    lease_ms: i64,
     waiting: Option<Waiting>,
     protocol: P,
 }
 
-/// A protocol at work as one client.
+/// A protocol at work as one client of a model.
+#[derive(Clone)]
 pub struct Machine<P> {
     config: Config,
     local: Local<P>,
@@ -257,10 +271,8 @@ impl<P: Protocol> Machine<P> {
     fn idle() -> Local<P> {
         Local {
             phase: Phase::Idle,
-            token: String::new(),
             age_ms: 0,
             validity_ms: None,
-            lease_ms: 0,
             waiting: None,
             protocol: P::default(),
         }
@@ -271,7 +283,6 @@ impl<P: Protocol> Machine<P> {
         let caller = Caller {
             config: &self.config,
             op,
-            token: &local.token,
             age_ms: local.age_ms,
         };
         let next = match answer {
@@ -285,6 +296,11 @@ impl<P: Protocol> Machine<P> {
                 argv,
             } => {
                 local.waiting = Some(Waiting::Reply { node, timeout_ms });
+                output.durations.push(UsedDuration {
+                    ms: timeout_ms as f64,
+                    ends: true,
+                    line: 0,
+                });
                 output.sent.push(Request {
                     thread: 0,
                     node,
@@ -304,22 +320,19 @@ impl<P: Protocol> Machine<P> {
             self.local = Machine::idle();
             return;
         };
-        let local = &mut self.local;
-        *local = Local {
+        self.local = Local {
             phase: Phase::Held,
-            token: std::mem::take(&mut local.token),
             validity_ms: *validity_ms,
-            lease_ms: self.config.ttl_ms - local.age_ms,
             ..Machine::idle()
         };
     }
 
     fn advance(&mut self, ms: i64) {
-        let most = self.config.horizon_ms;
         let local = &mut self.local;
+        // An operation that has taken longer than this has taken too long.
+        let most = self.config.scale.map_or(i64::MAX, |scale| scale.horizon_ms);
         local.age_ms = (local.age_ms + ms).min(most);
-        local.lease_ms = (local.lease_ms - ms).max(-most);
-        local.validity_ms = local.validity_ms.map(|left| (left - ms).max(-most));
+        local.validity_ms = local.validity_ms.map(|left| (left - ms).max(0));
         local.waiting = local.waiting.map(|waiting| match waiting {
             Waiting::Reply { node, timeout_ms } if timeout_ms > ms => Waiting::Reply {
                 node,
@@ -328,6 +341,14 @@ impl<P: Protocol> Machine<P> {
             Waiting::Reply { node, .. } => Waiting::TimedOut { node },
             other => other,
         });
+    }
+
+    /// The clock that operations and validities are measured on is set.
+    fn skew(&mut self, ms: i64) {
+        let most = self.config.scale.map_or(i64::MAX, |scale| scale.horizon_ms);
+        let local = &mut self.local;
+        local.age_ms = (local.age_ms + ms).clamp(-most, most);
+        local.validity_ms = local.validity_ms.map(|left| (left - ms).max(0));
     }
 
     fn op(&self) -> Op {
@@ -339,19 +360,16 @@ impl<P: Protocol> Machine<P> {
 }
 
 impl<P: Protocol> ClientProgram for Machine<P> {
-    fn restart(&mut self, _clock_ms: i64) -> Result<(), LockError> {
-        self.local = Machine::idle();
-        Ok(())
+    fn fork(&self) -> Box<dyn ClientProgram> {
+        Box::new(self.clone())
     }
 
     fn step(&mut self, input: &Input) -> Result<Output, LockError> {
         let mut output = Output::default();
         match (input, self.local.phase) {
             (Input::Advance { ms }, _) => self.advance(*ms),
-            (Input::Call { op, token }, Phase::Idle | Phase::Held) => {
-                if let Some(token) = token {
-                    self.local.token = token.clone();
-                }
+            (Input::Skew { ms }, _) => self.skew(*ms),
+            (Input::Call { op, .. }, Phase::Idle | Phase::Held) => {
                 self.local.phase = match op {
                     Op::Acquire => Phase::Acquiring,
                     Op::Release => Phase::Releasing,
@@ -379,16 +397,20 @@ impl<P: Protocol> ClientProgram for Machine<P> {
         let local = &self.local;
         let holds = u8::from(local.phase == Phase::Held);
         let waiting = local.waiting.iter().map(|waiting| (0, *waiting));
+        let valid = holds > 0 && local.validity_ms.is_none_or(|left| left > 0);
         View {
             phase: local.phase,
             holds,
             validity_left_ms: local.validity_ms,
-            lease_left_ms: (holds > 0).then(|| local.validity_ms.unwrap_or(local.lease_ms)),
+            valid,
+            valid_at_ticks: valid,
+            lost: false,
+            renewed: false,
             threads: waiting.collect(),
         }
     }
 
-    fn key(&self, canon: &dyn Fn(&[u8]) -> Vec<u8>) -> Result<Vec<u8>, LockError> {
+    fn key(&self) -> Vec<u8> {
         let local = &self.local;
         let mut key = vec![local.phase as u8];
         if local.phase == Phase::Acquiring {
@@ -396,7 +418,6 @@ impl<P: Protocol> ClientProgram for Machine<P> {
         }
         if local.phase == Phase::Held {
             key.extend(local.validity_ms.unwrap_or(i64::MIN).to_le_bytes());
-            key.extend(local.lease_ms.to_le_bytes());
         }
         let waiting = match local.waiting {
             None => 0,
@@ -405,8 +426,7 @@ impl<P: Protocol> ClientProgram for Machine<P> {
         };
         key.extend(waiting.to_le_bytes());
         key.extend(local.protocol.bytes());
-        key.extend(canon(local.token.as_bytes()));
-        Ok(key)
+        key
     }
 
     fn locals(&self) -> Vec<(String, String)> {

@@ -5,16 +5,16 @@
 
 pub mod drive;
 pub mod machines;
+pub mod notation;
 
 use std::path::PathBuf;
 
 use lockproof::check::{
-    CheckError, CheckOptions, CheckResult, Checker, ExploreOptions, Observer, Sizes, Verdict,
+    CheckError, CheckOptions, CheckResult, Checker, ExploreOptions, Guard, Observer, Sizes, Verdict,
 };
 use lockproof::lock::LockFile;
 use lockproof::trace::Trace;
 use lockproof::world::catalogue::{Fault, PROPERTIES, Switch};
-use lockproof::world::guard::Effort;
 
 /// A clock that stands still: no test asks how long something took.
 pub struct NoClock;
@@ -72,7 +72,7 @@ pub fn set(words: &str, ttl_ticks: u8) -> Vec<Switch> {
     switches
 }
 
-/// Every property, a light guard.
+/// Every property, the usual guard.
 pub fn options(sizes: &Sizes, workers: usize) -> CheckOptions {
     CheckOptions {
         sizes: sizes.clone(),
@@ -81,11 +81,8 @@ pub fn options(sizes: &Sizes, workers: usize) -> CheckOptions {
             workers,
             ..ExploreOptions::default()
         },
-        guard: Effort {
-            seed: 1,
-            words: 4,
-            length: 200,
-        },
+        guard: Guard::usual(1),
+        timed: false,
     }
 }
 

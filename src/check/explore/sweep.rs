@@ -1,7 +1,8 @@
-//! Deadlock-freedom: from every reachable state, some client can acquire again.
+//! A branching property, deadlock-freedom for one: from every reachable state a way
+//! without faults leads to its goal.
 //!
 //! A state is *good* if it is excused, or some transition that is not a fault
-//! makes progress or leads to a good state: the least set closed under this
+//! reaches the goal or leads to a good state: the least set closed under this
 //! rule. It is found by sweeping over the states that are not good yet, until a
 //! whole sweep finds none. A sweep generates successors again, so no edges are
 //! stored; each state costs one bit. Sweeps run alternately from the deepest
@@ -23,7 +24,7 @@ use super::engine::Searched;
 use super::prefetch::prefetch;
 use super::table::{GROUP, Hashed, owner};
 use super::trace::on_threads;
-use crate::world::{System, Transition};
+use crate::world::{GoalSet, System, Transition};
 
 /// States of one word of bits. A thread takes up a word at a time, and looks up
 /// the successors of its states together; see [`super::table`] for why.
@@ -45,11 +46,13 @@ pub(super) enum Swept<S> {
 pub(super) fn sweep<Y: System>(
     system: &Y,
     searched: &[Searched<Y::State>],
+    goal: usize,
     should_stop: &ShouldStop,
 ) -> Result<Swept<Y::State>, String> {
     let sweeper = Sweeper {
         system,
         searched,
+        goal: 1 << goal,
         good: searched.iter().map(Bits::new).collect(),
     };
     let mut downwards = true;
@@ -99,6 +102,8 @@ impl Bits {
 struct Sweeper<'a, Y: System> {
     system: &'a Y,
     searched: &'a [Searched<Y::State>],
+    /// The goal's bit.
+    goal: GoalSet,
     good: Vec<Bits>,
 }
 
@@ -198,7 +203,7 @@ impl<Y: System> Sweeper<'_, Y> {
             self.system
                 .successors(state, &mut |next: Transition<Y::State>| {
                     if !next.fault {
-                        good |= next.progress;
+                        good |= next.goals & self.goal != 0;
                         ahead.push((position, Hashed::new(next.state)));
                     }
                 });

@@ -1,54 +1,50 @@
 //! Lua 5.1 as Redis embeds it: EVAL runs a lock's script verbatim.
 //!
-//! The scripts are the very text that a real server gets, in the very language
-//! version that it runs (Lua 5.1's own source, through `mlua`); what Redis adds
-//! around it is rebuilt here: the `redis` table, the conversions, the read-only
-//! globals, the texts of errors. Translating scripts to Rust, or interpreting a
-//! subset, would have put a second semantics next to the first.
+//! The scripts are the very text that a real server gets, run by the project's own
+//! Lua ([`crate::lua`]); what Redis adds around it is here: the `redis` table and
+//! the libraries `bit`, `cjson`, `cmsgpack` and `struct`, the conversions, the
+//! read-only globals, the texts of errors.
 //!
-//! Scripts come from users' files, so an engine never trusts one: instructions,
-//! memory, patterns and the size of a reply are bounded, and a script beyond a
-//! bound gets an error reply. No result depends on the scripts that ran before:
-//! globals are read-only, and what would carry over (`math.random`, `load`,
-//! coroutines' and collector's state) is left out with an error that says so.
-//! Also left out are the libraries `bit`, `cjson`, `cmsgpack`, `struct` and `os`.
+//! A real server has more. What a script uses of that, at the moment it does so,
+//! is noted with its line ([`Notes`]): such a run says nothing about a real
+//! server, and whoever asked has to refuse the lock. The same goes for a run
+//! beyond its bounds, and for one whose result depends on the letters of a token,
+//! on the digits of a time, or on an order that nobody promises.
 //!
-//! An engine is a tool and no part of the state: it caches compiled functions,
-//! the server remembers which scripts it knows. Creating one costs about half a
-//! millisecond, so create one a thread and use it for ever.
+//! An engine is a tool and no part of the state: it caches compiled scripts, the
+//! server remembers which ones it knows.
 
-mod api;
 mod convert;
-mod pattern;
+mod environment;
+mod host;
+mod lib;
 
 use std::fmt;
+use std::sync::Arc;
 
-use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
 use rustc_hash::FxHashMap;
 use sha1::{Digest, Sha1};
 
-use super::{Bytes, Reply, Server};
-use crate::redis::Dialect;
-use api::Desk;
+use super::notes::Notes;
+use super::{Bytes, Dialect, Reply, Server};
+use crate::lua::{
+    Clocks, Code, Machine, Moment, Pause, Refusal, RefusalKind, Stop, Table, TableId, Thread,
+    Value, Vm,
+};
+use host::ScriptHost;
 
-/// Work that one run may do, in instructions (with other work converted).
+/// Work that one run may do, in instructions (other work converted).
 const BUDGET: u64 = 2_000_000;
-/// The count hook runs this often.
-const INSTRUCTIONS_PER_CHECK: u32 = 1_000;
-/// Memory of one engine; Lua 5.1 does not collect garbage before it gives up,
-/// so a script can rely on about half of it.
-const MEMORY_BYTES_MAX: usize = 8 << 20;
-/// A run that leaves this much garbage is followed by a collection.
-const GARBAGE_BYTES_MAX: usize = 256 << 10;
-/// So much memory taken during a run makes every instruction cost one more.
-const BYTES_PER_UNIT: usize = 4 << 10;
+/// Bytes that one run may fill.
+const MEMORY_BYTES: u64 = 8 << 20;
 /// Compiled scripts that are kept; a run of random scripts would fill memory.
 const COMPILED_MAX: usize = 256;
 
-/// Failed to create a script engine.
+/// Failed to create a script engine. (None does today; it stays in the signature
+/// of what creates one.)
 #[derive(Debug, thiserror::Error)]
-#[error("failed to start Lua for server-side scripts (is memory short?): {0}")]
-pub struct EngineError(#[from] mlua::Error);
+#[error("failed to start Lua for server-side scripts")]
+pub struct EngineError;
 
 /// The SHA-1 of a script, which names it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,18 +94,28 @@ pub(super) struct Job<'a> {
     pub connection: u32,
 }
 
+/// What a script's first line says of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flags {
+    /// There is such a line.
+    pub given: bool,
+    pub no_writes: bool,
+}
+
+/// A compiled script in its environment, ready to be copied and run.
+#[derive(Clone)]
+struct Compiled {
+    machine: Machine,
+    main: Value,
+    /// Leads from the globals of a run to those that all runs share.
+    behind: TableId,
+    flags: Flags,
+}
+
 /// Runs server-side scripts.
+#[derive(Default)]
 pub struct ScriptEngine {
-    lua: Lua,
-    /// What globals scripts see: a read-only proxy.
-    environment: Table,
-    /// Prelude: `run(body, keys, args)` gives ok and the value or error.
-    run: Function,
-    /// Prelude: removes what a script smuggled into a proxy.
-    scrub: Function,
-    compiled: FxHashMap<Sha, Function>,
-    /// Memory in use after the last collection.
-    settled_bytes: usize,
+    compiled: FxHashMap<Sha, Arc<Compiled>>,
 }
 
 impl fmt::Debug for ScriptEngine {
@@ -120,149 +126,238 @@ impl fmt::Debug for ScriptEngine {
     }
 }
 
+/// Compiles a script as a server does.
+///
+/// # Errors
+/// The line, from 1, and Lua's words for what is wrong there.
+pub fn compile_script(source: &[u8]) -> Result<(), (u32, String)> {
+    match compile(source, Dialect::default()) {
+        Ok(_) => Ok(()),
+        Err(line) => {
+            let text = line
+                .strip_prefix("ERR Error compiling script (new function): user_script:")
+                .map(|rest| rest.split_once(": ").unwrap_or(("1", rest)));
+            let (number, text) = text.unwrap_or(("1", &line));
+            Err((number.parse().unwrap_or(1), text.to_owned()))
+        }
+    }
+}
+
+/// The error is a whole error line.
+fn compile(source: &[u8], dialect: Dialect) -> Result<Compiled, String> {
+    let (flags, body) = shebang(source, dialect)?;
+    if body.starts_with(b"\x1b") {
+        return Err("ERR Error compiling script (new function): bytecode is not accepted".into());
+    }
+    let code = Code::compile("user_script", body).map_err(|error| {
+        let text = convert::one_line(error.message.as_bytes());
+        let line = error.line;
+        format!("ERR Error compiling script (new function): user_script:{line}: {text}")
+    })?;
+    let mut machine = Machine::new(Arc::new(code));
+    environment::furnish(&mut machine);
+    let behind = environment::behind(&mut machine);
+    let main = machine.main();
+    machine.heap.freeze();
+    machine.any_order = true;
+    machine.texts_for_errors = true;
+    Ok(Compiled {
+        machine,
+        main,
+        behind,
+        flags,
+    })
+}
+
+/// Reads `#!lua flags=...`; the rest keeps its line numbers.
+fn shebang(source: &[u8], dialect: Dialect) -> Result<(Flags, &[u8]), String> {
+    let mut flags = Flags::default();
+    if !source.starts_with(b"#!") {
+        return Ok((flags, source));
+    }
+    let end = source.iter().position(|byte| *byte == b'\n');
+    let Some(end) = end else {
+        return Err("ERR Invalid script shebang".into());
+    };
+    let line = String::from_utf8_lossy(&source[..end]).into_owned();
+    let mut words = line.split_ascii_whitespace();
+    let engine = words.next().unwrap_or("");
+    if engine != "#!lua" {
+        return Err(match dialect {
+            Dialect::Valkey9 => {
+                let name = engine.trim_start_matches("#!");
+                format!("ERR Could not find scripting engine '{name}'")
+            }
+            _ => format!("ERR Unexpected engine in script shebang: {engine}"),
+        });
+    }
+    flags.given = true;
+    for word in words {
+        let Some(list) = word.strip_prefix("flags=") else {
+            return Err(format!("ERR Unknown lua shebang option: {word}"));
+        };
+        for flag in list.split(',').filter(|flag| !flag.is_empty()) {
+            match flag {
+                "no-writes" => flags.no_writes = true,
+                "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
+                other => return Err(format!("ERR Unexpected flag in script shebang: {other}")),
+            }
+        }
+    }
+    Ok((flags, &source[end..]))
+}
+
 impl ScriptEngine {
     /// An engine with nothing compiled.
+    ///
+    /// # Errors
+    /// None today; see [`EngineError`].
     pub fn new() -> Result<Self, EngineError> {
-        let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH;
-        let lua = Lua::new_with(libraries, LuaOptions::default())?;
-        lua.set_app_data(Desk::default());
-        let native = api::natives(&lua)?;
-        let (environment, run, scrub) = lua
-            .load(include_str!("prelude.lua"))
-            .set_name("=prelude")
-            .call(native)?;
-        let every = HookTriggers::new().every_nth_instruction(INSTRUCTIONS_PER_CHECK);
-        lua.set_global_hook(every, |lua, _| {
-            // Copying a string or a table is one instruction, and takes time in
-            // proportion to the memory that the script has filled; so does this
-            // price. Without it a loop over `s:upper()` ran for minutes.
-            let busy = lua.used_memory().saturating_sub(Desk::of(lua).memory_bytes);
-            let price = 1 + (busy / BYTES_PER_UNIT) as u64;
-            api::charge(lua, u64::from(INSTRUCTIONS_PER_CHECK) * price)?;
-            Ok(VmState::Continue)
-        })?;
-        lua.set_memory_limit(MEMORY_BYTES_MAX)?;
-        lua.gc_collect()?;
-        Ok(Self {
-            settled_bytes: lua.used_memory(),
-            lua,
-            environment,
-            run,
-            scrub,
-            compiled: FxHashMap::default(),
-        })
+        Ok(Self::default())
     }
 
     /// Compiles a script unless it is already; the error is a whole error line.
-    pub(super) fn compile(&mut self, sha: &Sha, source: &[u8]) -> Result<Function, String> {
-        if let Some(function) = self.compiled.get(sha) {
-            return Ok(function.clone());
-        }
-        if source.starts_with(b"#!") {
-            return Err(
-                "ERR lockproof does not model script flags: remove the '#!' line".to_owned(),
-            );
-        }
-        if source.starts_with(b"\x1b") {
-            return Err(
-                "ERR Error compiling script (new function): bytecode is not accepted".to_owned(),
-            );
+    pub(super) fn compile(
+        &mut self,
+        sha: &Sha,
+        source: &[u8],
+        dialect: Dialect,
+    ) -> Result<(), String> {
+        self.compiled(sha, source, dialect).map(|_| ())
+    }
+
+    fn compiled(
+        &mut self,
+        sha: &Sha,
+        source: &[u8],
+        dialect: Dialect,
+    ) -> Result<Arc<Compiled>, String> {
+        if let Some(compiled) = self.compiled.get(sha) {
+            return Ok(Arc::clone(compiled));
         }
         if self.compiled.len() >= COMPILED_MAX {
             self.compiled.clear();
-            self.collect();
         }
-        let chunk = self
-            .lua
-            .load(source)
-            .set_name("@user_script")
-            .set_environment(self.environment.clone())
-            .into_function();
-        let function = chunk.map_err(|error| {
-            let text = match error {
-                mlua::Error::SyntaxError { message, .. } => message,
-                other => other.to_string(),
-            };
-            let text = convert::one_line(text.as_bytes());
-            format!("ERR Error compiling script (new function): {text}")
-        })?;
-        self.compiled.insert(*sha, function.clone());
-        Ok(function)
+        let compiled = Arc::new(compile(source, dialect)?);
+        self.compiled.insert(*sha, Arc::clone(&compiled));
+        Ok(compiled)
     }
 
     /// Runs a script on a server. Commands that it has executed stay executed
     /// when it fails later, as in Redis.
     pub(super) fn run(&mut self, server: &mut Server, job: &Job<'_>) -> Reply {
-        let function = match self.compile(&job.sha, job.source) {
-            Ok(function) => function,
+        let dialect = server.dialect();
+        let compiled = match self.compiled(&job.sha, job.source, dialect) {
+            Ok(compiled) => compiled,
             Err(line) => return Reply::Error(line),
         };
-        let dialect = server.dialect();
-        // The callbacks must own what they work on, so the server moves to the
-        // desk for the time of the run (an empty one takes its place).
-        let memory_bytes = self.lua.used_memory();
-        Desk::of(&self.lua).begin(std::mem::take(server), job.connection, memory_bytes);
-        let result = self.call(&function, job);
-        let (returned, outcome) = Desk::of(&self.lua).end();
-        *server = returned;
-        let reply = match (outcome.stopped, result) {
-            (Some(reason), _) => Reply::Error(reason.to_owned()),
-            (None, Ok((true, value))) => convert::to_reply(&value, dialect),
-            (None, Ok((false, error))) => {
-                Reply::Error(error_line(&error, outcome.line, &job.sha, dialect))
-            }
-            (None, Err(error)) => Reply::Error(format!(
-                "ERR lockproof could not run the script: {}",
-                convert::one_line(error.to_string().as_bytes())
-            )),
-        };
-        self.tidy();
-        reply
-    }
-
-    fn call(&self, function: &Function, job: &Job<'_>) -> mlua::Result<(bool, Value)> {
-        let words = |words: &[Bytes]| {
-            let strings = words.iter().map(|word| self.lua.create_string(word));
-            let strings = strings.collect::<mlua::Result<Vec<_>>>()?;
-            self.lua.create_sequence_from(strings)
-        };
-        self.run
-            .call((function, words(job.keys)?, words(job.args)?))
-    }
-
-    /// Leaves nothing behind for the next script.
-    fn tidy(&mut self) {
-        // Fails only for want of memory, and then the next run says so.
-        let _ = self.scrub.call::<()>(());
-        if self.lua.used_memory() > self.settled_bytes + GARBAGE_BYTES_MAX {
-            self.collect();
+        // A script that says what it does is asked before it begins.
+        if compiled.flags.given && !compiled.flags.no_writes && server.lacks_replicas() {
+            return Reply::Error("NOREPLICAS Not enough good replicas to write.".into());
         }
-    }
-
-    fn collect(&mut self) {
-        // As above.
-        let _ = self.lua.gc_collect();
-        self.settled_bytes = self.lua.used_memory();
+        let mut machine = compiled.machine.clone();
+        prepare(&mut machine, server, job, compiled.behind);
+        let mut thread = Thread::new(compiled.main.clone(), Vec::new());
+        let mut host = ScriptHost::new(server, job.connection, compiled.flags);
+        let result = Vm::new(&mut machine, &mut thread).resume(&mut host, Vec::new());
+        let reply = match result {
+            Ok(Pause::Ended(values)) => {
+                let value = values.into_iter().next().unwrap_or(Value::Nil);
+                convert::to_reply(&machine, &value, dialect)
+            }
+            Ok(Pause::Open { line, .. }) => Err(Stop::Refused(Refusal {
+                kind: RefusalKind::Rounding,
+                what: "compares times, and the answer depends on what happens between two ticks"
+                    .into(),
+                line,
+            })),
+            // No function of a script's host waits.
+            Ok(Pause::Waits { line, .. }) => Err(Stop::Refused(Refusal {
+                kind: RefusalKind::Lacks,
+                what: "waits".into(),
+                line,
+            })),
+            Err(stop) => Err(stop),
+        };
+        let notes = server.notes_mut();
+        notes.orders = notes.orders.max(machine.orders);
+        notes.compared.append(&mut machine.compared);
+        match reply {
+            Ok(reply) => reply,
+            Err(Stop::Raised { value, line }) => {
+                if names_in_error(&machine, &value) {
+                    notes.refuse_in_script(Refusal {
+                        kind: RefusalKind::Names,
+                        what: convert::NAMED_ERROR.into(),
+                        line,
+                    });
+                }
+                Reply::Error(error_line(&machine, &value, line, &job.sha, dialect))
+            }
+            Err(Stop::Refused(refusal)) => {
+                let line = format!("ERR lockproof does not follow the script: it {refusal}");
+                note(notes, refusal);
+                Reply::Error(convert::one_line(line.as_bytes()))
+            }
+        }
     }
 }
 
-/// The error line of a script that raised.
-fn error_line(error: &Value, line: Option<usize>, sha: &Sha, dialect: Dialect) -> String {
+fn note(notes: &mut Notes, refusal: Refusal) {
+    notes.refuse_in_script(refusal);
+}
+
+/// Gives a machine its keys and arguments, its clock, and its bounds.
+fn prepare(machine: &mut Machine, server: &Server, job: &Job<'_>, behind: TableId) {
+    let start = Moment { ms: 0, tick: 0 };
+    machine.clocks = Clocks {
+        wall: start,
+        monotonic: start,
+        scale: server.scale(),
+    };
+    machine.budget = BUDGET;
+    machine.memory = MEMORY_BYTES;
+    machine.order = server.order();
+    let [keys, args] = [job.keys, job.args].map(|words| {
+        let list = words
+            .iter()
+            .map(|word| Value::Text(convert::text_of(word, server.scale())))
+            .collect();
+        machine.heap.table(Table {
+            list,
+            ..Table::default()
+        })
+    });
+    environment::set_arguments(machine, keys, args, behind);
+}
+
+fn names_in_error(machine: &Machine, error: &Value) -> bool {
     let text = match error {
-        Value::Table(table) => match table.raw_get::<Value>("err") {
-            Ok(Value::String(text)) => String::from_utf8_lossy(&text.as_bytes()).into_owned(),
+        Value::Table(id) => machine.heap.get(*id).field("err"),
+        other => other.clone(),
+    };
+    matches!(text, Value::Text(text) if text.is_symbolic())
+}
+
+/// The error line of a script that raised.
+fn error_line(machine: &Machine, error: &Value, line: u32, sha: &Sha, dialect: Dialect) -> String {
+    let printable = |value: &Value| match value {
+        Value::Text(text) => String::from_utf8_lossy(text.bytes()).into_owned(),
+        other => machine.display(other),
+    };
+    let text = match error {
+        Value::Table(id) => match machine.heap.get(*id).field("err") {
+            text @ Value::Text(_) => printable(&text),
             // Redis 7.0.15 itself dies of such an error; later versions say this.
             _ => "ERR unknown error".to_owned(),
         },
-        other => match other.to_string() {
-            Ok(text) => format!("ERR {text}"),
-            Err(_) => "ERR unknown error".to_owned(),
-        },
+        Value::Text(_) | Value::Number(_) => format!("ERR {}", printable(error)),
+        other => format!("ERR {}", machine.display(other)),
     };
     let place = match (line, dialect) {
-        (None, _) => String::new(),
-        (Some(line), Dialect::Valkey9) => format!(" script: on @user_script:{line}."),
-        (Some(line), _) => format!(" script: {sha}, on @user_script:{line}."),
+        (0, _) => String::new(),
+        (line, Dialect::Valkey9) => format!(" script: on @user_script:{line}."),
+        (line, _) => format!(" script: {sha}, on @user_script:{line}."),
     };
     convert::one_line((text + &place).as_bytes())
 }

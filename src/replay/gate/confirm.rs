@@ -1,50 +1,92 @@
 //! Does the real side show the violation by itself?
 //!
-//! When all steps agreed, the model's verdict stands already: the same commands
-//! met the same replies and led to the same beliefs. This looks once more, at
-//! the end, for what a person would look for.
+//! When all steps agreed, commands, replies and beliefs were as the trace says. That
+//! they violate the property that the trace names is another claim. Each property is
+//! judged here on what was seen at the violating step, on servers and on clients; a
+//! trace whose violation was not seen there did not come true.
 
 use super::Stop;
+use super::content::{Content, Entry, shown};
+use super::drive::Trial;
 use super::report::Confirmation;
+use super::rig::EFFECT;
 use super::run::Run;
-use crate::redis::Reply;
+use super::watch::End;
+use crate::lock::Role;
+use crate::trace::{Event, Outcome};
+
+/// What was looked for, and whether it was there.
+struct Sight {
+    expected: &'static str,
+    seen: bool,
+    evidence: Vec<String>,
+}
+
+impl Sight {
+    fn of(expected: &'static str, evidence: Vec<String>) -> Sight {
+        Sight {
+            expected,
+            seen: !evidence.is_empty(),
+            evidence,
+        }
+    }
+}
 
 impl Run<'_> {
     /// Looks at clients and servers after the last step.
     pub(super) async fn confirm(&mut self) -> Result<Option<Confirmation>, Stop> {
-        let Some(property) = self.trace.property.clone() else {
+        let Some(watch) = &self.watch else {
             return Ok(None);
         };
-        let mut evidence = Vec::new();
+        let property = watch.property.clone();
+        let mut evidence = watch.held_back.clone();
         let (believers, valid) = self.holders(&mut evidence);
-        let keys = self.rig.keys().await?;
-        for (node, key, pttl_ms) in &keys {
-            let life = match pttl_ms {
-                -1 => "without an expiry".to_string(),
-                ms => format!("for {ms} ms more"),
-            };
-            evidence.push(format!("node {node} keeps `{key}` {life}"));
+        // A server that stands still would not say what it has. Nothing waits there:
+        // whatever the trace did not execute is held in the proxies.
+        for node in 0..self.trace.setup.nodes {
+            if self.rig.paused[self.rig.place(node)?] {
+                self.rig.resume_server(node).await?;
+            }
         }
-        if keys.is_empty() {
-            evidence.push("no node keeps a key".to_string());
-        }
-        let seen = match property.as_str() {
-            "mutual-exclusion-belief" => Some(believers > 1),
-            "mutual-exclusion-validity" => Some(valid > 1),
-            "no-orphan" => Some(!keys.is_empty()),
-            "deadlock-freedom" => Some(keys.iter().any(|(_, _, pttl_ms)| *pttl_ms == -1)),
-            _ => None,
+        let two = "two clients that hold the lock";
+        let sight = match property.as_str() {
+            "mutual-exclusion-belief" => Sight {
+                expected: two,
+                seen: believers > 1,
+                evidence: Vec::new(),
+            },
+            "mutual-exclusion-validity" => Sight {
+                expected: two,
+                seen: valid > 1,
+                evidence: Vec::new(),
+            },
+            EFFECT => self.lost_update().await?,
+            "owner-only-release" => Sight::of(
+                "a command that takes away, overwrites, shortens or prolongs what another \
+                 client wrote and validly holds",
+                self.sightings(),
+            ),
+            "reentrancy" => self.broken_nesting().await?,
+            "lease" => self.no_lease().await?,
+            "no-orphan" => self.orphans().await?,
+            "honest-outcome" => self.false_success().await?,
+            "deadlock-freedom" => self.nobody_can_acquire().await?,
+            "release-frees" => self.release_frees_nothing().await?,
+            other => {
+                return Err(Stop::NotReplayable(format!(
+                    "it claims to violate `{other}`, and nothing is known that servers and \
+                     clients would show of that"
+                )));
+            }
         };
-        let mutual = property.starts_with("mutual-exclusion-");
-        if mutual && seen == Some(false) {
-            return Err(Stop::diverged(
-                "two clients that hold the lock",
-                evidence.join("; "),
-            ));
+        evidence.extend(sight.evidence);
+        self.tell_keys(&mut evidence).await?;
+        if !sight.seen {
+            return Err(Stop::diverged(sight.expected, evidence.join("; ")));
         }
         Ok(Some(Confirmation {
             property,
-            seen,
+            seen: Some(true),
             evidence,
         }))
     }
@@ -52,16 +94,13 @@ impl Run<'_> {
     fn holders(&self, evidence: &mut Vec<String>) -> (usize, usize) {
         let (mut believers, mut valid) = (0, 0);
         for (client, state) in self.clients.iter().enumerate() {
-            let Some(view) = state.view.as_ref().filter(|_| !state.crashed) else {
+            let Some(view) = state.view.as_ref().filter(|_| state.believes()) else {
                 continue;
             };
-            if view.holds == 0 {
-                continue;
-            }
             // A paused client's clock goes on, and it will hear of it.
             let left_ms = view.validity_left_ms.map(|left| left - state.owed_ms);
             believers += 1;
-            valid += usize::from(left_ms.is_none_or(|left| left > 0));
+            valid += usize::from(state.is_valid());
             evidence.push(match left_ms {
                 None => format!("client {client} holds the lock and states no validity"),
                 Some(ms) => format!("client {client} holds the lock, validly for {ms} ms more"),
@@ -69,18 +108,376 @@ impl Run<'_> {
         }
         (believers, valid)
     }
+
+    async fn tell_keys(&mut self, evidence: &mut Vec<String>) -> Result<(), Stop> {
+        let mut found = false;
+        for node in 0..self.trace.setup.nodes {
+            let content = self.node_content(node).await?;
+            let now_ms = self.node_ms(node)?;
+            found |= !content.is_empty();
+            for (key, entry) in &content {
+                evidence.push(keeps(node, key, entry, now_ms));
+            }
+        }
+        if !found {
+            evidence.push("no node keeps a key".to_string());
+        }
+        Ok(())
+    }
+
+    /// What a node's clock shows, in ms.
+    fn node_ms(&self, node: u8) -> Result<i64, Stop> {
+        let server = &self.rig.fleet.servers[self.rig.place(node)?];
+        Ok(server.clock().map_or(0, |clock| clock.now_ms()))
+    }
+
+    fn quorum(&self) -> usize {
+        usize::from(self.trace.setup.nodes) / 2 + 1
+    }
+
+    fn sightings(&self) -> Vec<String> {
+        let watch = self.watch.as_ref();
+        watch.map_or_else(Vec::new, |watch| watch.sightings.clone())
+    }
+
+    /// Operations that ended at the violating step.
+    fn ends(&mut self) -> Vec<End> {
+        let watch = self.watch.as_mut();
+        watch.map_or_else(Vec::new, |watch| std::mem::take(&mut watch.ends))
+    }
+
+    async fn contents(&mut self) -> Result<Vec<Content>, Stop> {
+        let mut contents = Vec::new();
+        for node in 0..self.trace.setup.nodes {
+            contents.push(self.node_content(node).await?);
+        }
+        Ok(contents)
+    }
+
+    fn role(&self, key: &[u8]) -> Role {
+        let rules = self.watch.as_ref().map(|watch| &watch.rules);
+        rules.map_or(Role::Other, |rules| rules.role(key))
+    }
+
+    /// Nodes on which there is such an entry.
+    fn nodes_with(
+        &self,
+        contents: &[Content],
+        test: impl Fn(Role, &Entry, usize) -> bool,
+    ) -> Vec<u8> {
+        let has = |node: &usize| {
+            let mut entries = contents[*node].iter();
+            entries.any(|(key, entry)| test(self.role(key), entry, *node))
+        };
+        let nodes = (0..contents.len()).filter(has);
+        nodes.map(|node| node as u8).collect()
+    }
+
+    async fn lost_update(&mut self) -> Result<Sight, Stop> {
+        let value = self.rig.read_counter().await?;
+        let writes = self.watch.as_ref().map_or(0, |watch| watch.writes);
+        let mut evidence = self.sightings();
+        let seen = !evidence.is_empty() && value < writes;
+        evidence.push(format!(
+            "the guarded counter is {value} after {writes} writes, each of one more than was read"
+        ));
+        Ok(Sight {
+            expected: "a write to the guarded counter that loses another client's",
+            seen,
+            evidence,
+        })
+    }
+
+    async fn broken_nesting(&mut self) -> Result<Sight, Stop> {
+        let contents = self.contents().await?;
+        let quorum = self.quorum();
+        let reentrant = self.watch.as_ref().is_some_and(|watch| watch.reentrant);
+        let mut found = Vec::new();
+        for end in self.ends() {
+            let client = end.client;
+            let held = end.before.holds > 0 && end.was_valid;
+            match (end.ended.op.as_str(), &end.ended.outcome) {
+                ("acquire", Outcome::Busy) if held => found.push(format!(
+                    "client {client} validly held the lock, acquired it again and was told busy"
+                )),
+                ("acquire", Outcome::Failed { reason }) if held && !end.hampered => {
+                    found.push(format!(
+                        "client {client} validly held the lock, acquired it again and failed \
+                         ({reason}), though none of its commands did"
+                    ));
+                }
+                ("release", Outcome::Done { effect: Some(true) }) if reentrant => {
+                    let own = |role, entry: &Entry, _| role != Role::Fence && entry.is_of(client);
+                    let on = self.nodes_with(&contents, own);
+                    let kept = on.len() >= quorum;
+                    let state = self.state(client)?;
+                    let holds = state.view.as_ref().map_or(0, |view| view.holds);
+                    if (holds == 0 && kept) || (holds > 0 && state.is_valid() && !kept) {
+                        found.push(format!(
+                            "client {client}'s release reports success and leaves {holds} holds, \
+                             and what it wrote is on {}",
+                            nodes(&on, contents.len())
+                        ));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Sight::of(
+            "a nested acquire that fails while the lock is held, or a release after which the \
+             lock and its holds disagree",
+            found,
+        ))
+    }
+
+    async fn no_lease(&mut self) -> Result<Sight, Stop> {
+        let contents = self.contents().await?;
+        let ttl_ms = self.trace.setup.ttl_ms;
+        let mut now = Vec::new();
+        for node in 0..self.trace.setup.nodes {
+            now.push(self.node_ms(node)?);
+        }
+        let mut found = self.sightings();
+        for end in self.ends() {
+            let client = end.client;
+            let acquired = matches!(
+                (end.ended.op.as_str(), &end.ended.outcome),
+                ("acquire", Outcome::Held { .. })
+            );
+            if !acquired || !self.state(client)?.is_valid() {
+                continue;
+            }
+            let leased = |role, entry: &Entry, node: usize| {
+                let left = entry.ends_ms.map(|ends| ends - now[node]);
+                role == Role::Lock
+                    && entry.is_of(client)
+                    && left.is_some_and(|left| (0..=ttl_ms).contains(&left))
+            };
+            let on = self.nodes_with(&contents, leased);
+            if on.len() < self.quorum() {
+                found.push(format!(
+                    "client {client}'s acquire succeeds validly, and its lock, with an expiry \
+                     within {ttl_ms} ms, is on {}",
+                    nodes(&on, contents.len())
+                ));
+            }
+        }
+        Ok(Sight::of(
+            "a valid success without a key of the client's that expires in time on a quorum, or \
+             a key that was created in the background",
+            found,
+        ))
+    }
+
+    async fn orphans(&mut self) -> Result<Sight, Stop> {
+        let setup = &self.trace.setup;
+        let lease = (setup.ttl_ms + setup.tick_ms - 1) / setup.tick_ms;
+        let first = self.watch.as_ref().map_or(0, |watch| watch.first);
+        let mut moves = self.trace.steps[first..].iter();
+        let ticked = moves.any(|step| step.event == Event::Tick);
+        let contents = self.contents().await?;
+        let mut found = Vec::new();
+        for client in 0..self.trace.setup.clients {
+            let watched = self.watch.as_ref();
+            let idle = watched.map_or(0, |watch| watch.clients[usize::from(client)].idle_ticks);
+            let crashed = self.state(client)?.crashed;
+            let pending = self.is_pending(client);
+            for (node, content) in contents.iter().enumerate() {
+                for (key, entry) in content {
+                    if self.role(key) == Role::Fence || !entry.is_of(client) {
+                        continue;
+                    }
+                    let key = shown(key);
+                    if ticked && idle >= lease {
+                        let since = if crashed {
+                            "is dead"
+                        } else {
+                            "asks for nothing"
+                        };
+                        found.push(format!(
+                            "client {client} {since} for {} ms now, and `{key}` on node {node} is \
+                             of its writing",
+                            idle * self.trace.setup.tick_ms
+                        ));
+                    } else if crashed && !pending && entry.ends_ms.is_none() {
+                        found.push(format!(
+                            "client {client} is dead, and `{key}` on node {node}, which it wrote, \
+                             never expires"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(Sight::of(
+            "a key whose writer has asked for nothing for as long as a lease, or is dead where \
+             the key never expires",
+            found,
+        ))
+    }
+
+    async fn false_success(&mut self) -> Result<Sight, Stop> {
+        let contents = self.contents().await?;
+        let mut found = Vec::new();
+        for end in self.ends() {
+            let client = end.client;
+            let holds = self
+                .state(client)?
+                .view
+                .as_ref()
+                .map_or(0, |view| view.holds);
+            match (end.ended.op.as_str(), &end.ended.outcome) {
+                ("acquire", Outcome::Held { validity_ms, .. }) => {
+                    if let Some(ms) = validity_ms.filter(|ms| *ms <= 0) {
+                        found.push(format!(
+                            "client {client}'s acquire reports success with a validity of {ms} ms"
+                        ));
+                    }
+                    let mut on = end.effective.clone();
+                    on.extend(self.nodes_with(&contents, |role, entry: &Entry, _| {
+                        role == Role::Lock && entry.is_of(client)
+                    }));
+                    if on.len() < self.quorum() {
+                        let on: Vec<u8> = on.into_iter().collect();
+                        found.push(format!(
+                            "client {client}'s acquire reports success, and it wrote the lock, or \
+                             the lock is its own, on {}",
+                            nodes(&on, contents.len())
+                        ));
+                    }
+                }
+                ("release", Outcome::Done { effect: Some(true) })
+                    if holds == 0 && end.effective.len() < self.quorum() =>
+                {
+                    let on: Vec<u8> = end.effective.into_iter().collect();
+                    found.push(format!(
+                        "client {client}'s release reports success, and it changed something on {}",
+                        nodes(&on, contents.len())
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(Sight::of(
+            "an operation that reports success and took effect on no quorum",
+            found,
+        ))
+    }
+
+    async fn nobody_can_acquire(&mut self) -> Result<Sight, Stop> {
+        let setup = &self.trace.setup;
+        let lease = (setup.ttl_ms + setup.tick_ms - 1) / setup.tick_ms;
+        let alive = |client: &u8| !self.clients[usize::from(*client)].crashed;
+        let callers: Vec<u8> = (0..setup.clients).filter(alive).collect();
+        let expected = "all clients that live try, again and again, and none acquires the lock";
+        if callers.is_empty() {
+            let evidence = vec!["no client lives that could try".to_string()];
+            return Ok(Sight {
+                expected,
+                seen: false,
+                evidence,
+            });
+        }
+        // At once, in a row, and after leases that nobody disturbs.
+        let rest = (1..=4).map(|lap| 2 + lap * (lease + 1));
+        let trial = Trial {
+            tries: [0, 1, 2].into_iter().chain(rest).collect(),
+            callers,
+            release_first: true,
+        };
+        let tried = self.try_to_acquire(&trial).await?;
+        Ok(Sight {
+            expected,
+            seen: tried.acquired.is_none() && tried.calls + tried.failed.len() > 0,
+            evidence: vec![tried.words(&trial.callers)],
+        })
+    }
+
+    async fn release_frees_nothing(&mut self) -> Result<Sight, Stop> {
+        let expected = "a release that reports success, after which no other client can acquire \
+                        before a lease is over";
+        let not = |why: String| Sight {
+            expected,
+            seen: false,
+            evidence: vec![why],
+        };
+        let released = self.ends().into_iter().find(|end| {
+            let success = matches!(
+                end.ended.outcome,
+                Outcome::Done {
+                    effect: Some(true) | None
+                }
+            );
+            end.ended.op == "release" && success
+        });
+        let Some(End { client, .. }) = released else {
+            return Ok(not("no release reports success at the last step".into()));
+        };
+        if self.state(client)?.believes() {
+            return Ok(not(format!("client {client} still holds the lock")));
+        }
+        let contents = self.contents().await?;
+        let mut others: Vec<u8> = (0..self.trace.setup.clients).collect();
+        others.retain(|other| *other != client);
+        for other in &others {
+            let own = |role, entry: &Entry, _| role != Role::Fence && entry.is_of(*other);
+            let on = self.nodes_with(&contents, own);
+            if !on.is_empty() || self.state(*other)?.believes() {
+                return Ok(not(format!(
+                    "client {other} has, or holds, something itself"
+                )));
+            }
+        }
+        let idle = |other: &u8| {
+            let state = &self.clients[usize::from(*other)];
+            !state.crashed && state.phase() == "idle"
+        };
+        let callers: Vec<u8> = others.into_iter().filter(idle).collect();
+        if callers.is_empty() {
+            return Ok(not("no other client is there to try".into()));
+        }
+        let setup = &self.trace.setup;
+        let lease = (setup.ttl_ms + setup.tick_ms - 1) / setup.tick_ms;
+        let trial = Trial {
+            tries: (0..lease).collect(),
+            callers,
+            release_first: false,
+        };
+        let tried = self.try_to_acquire(&trial).await?;
+        Ok(Sight {
+            expected,
+            seen: tried.acquired.is_none(),
+            evidence: vec![format!(
+                "client {client}'s release reports success; then {}",
+                tried.words(&trial.callers)
+            )],
+        })
+    }
 }
 
-/// The texts of an array of bulk strings.
-pub(super) fn texts(reply: &Reply) -> Vec<String> {
-    let Reply::Array(items) = reply else {
-        return Vec::new();
+/// Node numbers in words.
+fn nodes(on: &[u8], all: usize) -> String {
+    match on {
+        [] => format!("none of {all} nodes"),
+        [one] => format!("node {one} alone, of {all}"),
+        several => {
+            let names: Vec<String> = several.iter().map(u8::to_string).collect();
+            format!("nodes {} of {all}", names.join(" and "))
+        }
+    }
+}
+
+fn keeps(node: u8, key: &[u8], entry: &Entry, now_ms: i64) -> String {
+    let life = match entry.ends_ms {
+        None => "without an expiry".to_string(),
+        Some(ends_ms) => format!("for {} ms more", ends_ms - now_ms),
     };
-    items
-        .iter()
-        .filter_map(|item| match item {
-            Reply::Bulk(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-            _ => None,
-        })
-        .collect()
+    let mut owners: Vec<u8> = entry.owners().collect();
+    owners.sort_unstable();
+    owners.dedup();
+    let owners: Vec<String> = owners.iter().map(|o| format!("client {o}")).collect();
+    let by = match owners.is_empty() {
+        true => String::new(),
+        false => format!(", written by {}", owners.join(" and ")),
+    };
+    format!("node {node} keeps `{}` {life}{by}", shown(key))
 }

@@ -1,6 +1,8 @@
 //! Faults of a trace, made real.
 
 use super::Stop;
+use super::compare::command_text;
+use super::messages::{Fate, Stage};
 use super::rig::{Kept, LogBytes};
 use super::run::Run;
 use crate::replay::protocol::ToClient;
@@ -15,11 +17,17 @@ impl Run<'_> {
                 self.rig.client(*client)?.kill();
                 self.rig.forget_client(*client);
                 self.state(*client)?.crashed = true;
+                self.watch_call(*client);
+                // What it had not sent, it never sends.
+                self.doom(Fate::Vanishes, |key, message| {
+                    key.0 == *client && message.held
+                });
                 Ok(())
             }
-            Fault::ClientPause { client } => {
+            Fault::ClientPause { client, held } => {
                 self.rig.client(*client)?.pause()?;
                 self.state(*client)?.paused = true;
+                self.hold_back(*client, held);
                 Ok(())
             }
             Fault::ClientResume { client } => self.resume(*client).await,
@@ -53,10 +61,10 @@ impl Run<'_> {
                 Ok(self.rig.jump_server(*node, *offset_ms).await?)
             }
             Fault::ReplicaLags { node } => Ok(self.rig.leave_behind(*node).await?),
-            Fault::Failover { node, .. } => {
+            Fault::Failover { node, lost } => {
+                self.doom_at(*node, false)?;
                 self.rig.fail_over(*node).await?;
-                self.use_replicas_log(*node);
-                Ok(())
+                self.promoted(*node, *lost).await
             }
             Fault::ReplicaCatchesUp {
                 node,
@@ -67,37 +75,103 @@ impl Run<'_> {
                 "a replica gets what it lagged behind, but for {lacks} of it; a replication link \
                  passes all or nothing here"
             ))),
-            Fault::CutOff { node, .. } => {
+            Fault::CutOff { node, lost } => {
+                self.doom(Fate::Vanishes, |key, _| key.1 == *node);
                 self.rig.cut_off(*node).await?;
-                self.use_replicas_log(*node);
-                Ok(())
+                self.promoted(*node, *lost).await
             }
             Fault::Rejoin { node } => {
                 self.rig.rejoin(*node).await?;
                 self.note_synced(Some(*node)).await
             }
-            Fault::SplitBrain { node, .. } => {
+            Fault::SplitBrain { node, lost } => {
                 self.rig.split(*node).await?;
-                self.use_replicas_log(*node);
-                Ok(())
+                let clients = 0..self.trace.setup.clients;
+                self.unnoticed.extend(clients.map(|client| (client, *node)));
+                self.promoted(*node, *lost).await
             }
             Fault::ReplicaSilent { node } => Ok(self.rig.fall_silent(*node).await?),
             Fault::ReplicaGone { node, old } => Ok(self.rig.give_up(*node, *old).await?),
             Fault::ReplicaBack { node } => Ok(self.rig.regain(*node).await?),
-            Fault::ClientNotices { client, node } => Ok(self.rig.follow(*client, *node).await?),
-            Fault::Demotion { node } => Ok(self.rig.end_old(*node).await?),
+            Fault::ClientNotices { client, node } => {
+                self.unnoticed.remove(&(*client, *node));
+                Ok(self.rig.follow(*client, *node).await?)
+            }
+            Fault::Demotion { node } => self.demote(*node).await,
             // A delay is nothing but holding on, and so is a cut link: what is
             // sent on it is held for ever, which a client cannot tell from
             // lost. An overrun is what the driver does not do in time.
-            Fault::Delay { .. }
-            | Fault::LinkCut { .. }
-            | Fault::LinkHeal { .. }
-            | Fault::Overrun { .. } => Ok(()),
+            Fault::LinkCut { client, node } => {
+                self.cut.insert((*client, *node));
+                self.doom(Fate::Vanishes, |key, message| {
+                    (key.0, key.1) == (*client, *node) && !message.held
+                });
+                Ok(())
+            }
+            Fault::LinkHeal { client, node } => {
+                self.cut.remove(&(*client, *node));
+                Ok(())
+            }
+            Fault::Delay { .. } | Fault::Overrun { .. } => Ok(()),
         }
     }
 
-    async fn resume(&mut self, client: u8) -> Result<(), Stop> {
+    /// Requests that a client was about to send. Its process has written their bytes,
+    /// and the proxy keeps them; no server has seen one.
+    fn hold_back(&mut self, client: u8, held: &[u32]) {
+        let mut told = Vec::new();
+        for (key, message) in &mut self.messages {
+            if key.0 != client || !held.contains(&key.2) {
+                continue;
+            }
+            message.held = true;
+            if let Stage::Request(request) = &message.stage {
+                told.push(format!(
+                    "client {client} is paused before it sends {} to node {}: its bytes are held \
+                     back until it goes on",
+                    command_text(&request.argv),
+                    key.1
+                ));
+            }
+        }
+        told.into_iter().for_each(|what| self.watch_held_back(what));
+    }
+
+    /// The connections to a node's server, or to its old one, break.
+    fn doom_at(&mut self, node: u8, old: bool) -> Result<(), Stop> {
+        let server = match old {
+            true => self.rig.old_place(node)?,
+            false => self.rig.place(node)?,
+        };
+        self.doom(Fate::Breaks, |key, message| {
+            key.1 == node && message.server == server && message.fate == Fate::Arrives
+        });
+        Ok(())
+    }
+
+    /// The node's old server is taken away.
+    pub(super) async fn demote(&mut self, node: u8) -> Result<(), Stop> {
+        self.doom_at(node, true)?;
+        self.unnoticed.retain(|(_, split)| *split != node);
+        Ok(self.rig.end_old(node).await?)
+    }
+
+    /// The node's replica has taken its place, without so many last writes.
+    async fn promoted(&mut self, node: u8, lost: u8) -> Result<(), Stop> {
+        self.use_replicas_log(node);
+        let (versions, _) = self.versions_of(node);
+        let had = versions.saturating_sub(usize::from(lost));
+        self.look_again(node, Some(had)).await
+    }
+
+    pub(super) async fn resume(&mut self, client: u8) -> Result<(), Stop> {
         self.rig.client(client)?.resume()?;
+        let cut = self.cut.clone();
+        self.doom(Fate::Vanishes, |key, message| {
+            key.0 == client && message.held && cut.contains(&(client, key.1))
+        });
+        let own = self.messages.iter_mut().filter(|(key, _)| key.0 == client);
+        own.for_each(|(_, message)| message.held = false);
         let state = self.state(client)?;
         state.paused = false;
         let owed_ms = std::mem::take(&mut state.owed_ms);
@@ -141,6 +215,7 @@ impl Run<'_> {
         for at in 0..nodes {
             if node.is_none_or(|node| node == at) {
                 self.synced[usize::from(at)] = self.rig.log_bytes(at).await?;
+                self.watch_synced(at);
             }
         }
         Ok(())

@@ -21,11 +21,29 @@ pub(super) type Messages = BTreeMap<Key, Message>;
 
 /// A command on its way.
 pub(super) struct Message {
-    thread: u8,
-    stage: Stage,
+    pub thread: u8,
+    pub stage: Stage,
+    /// The server that it went to.
+    pub server: usize,
+    /// Its client waits for the reply.
+    pub awaited: bool,
+    /// Its client was paused before it had sent it.
+    pub held: bool,
+    pub fate: Fate,
 }
 
-enum Stage {
+/// What comes of a command that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It arrives.
+    Arrives,
+    /// Its connection broke, and its client will hear of it.
+    Breaks,
+    /// Nobody hears of it any more.
+    Vanishes,
+}
+
+pub(super) enum Stage {
     /// Its bytes are held before the node.
     Request(HeldRequest),
     /// The node has it, and holds it back.
@@ -76,13 +94,75 @@ impl Run<'_> {
             compare::request(argv, &held.argv)?;
             Stage::Request(held)
         };
-        self.messages.insert(key, Message { thread, stage });
+        self.file(key, thread, stage)
+    }
+
+    /// Keeps a command that was sent.
+    pub(super) fn file(&mut self, key: Key, thread: u8, stage: Stage) -> Result<(), Stop> {
+        let message = Message {
+            thread,
+            stage,
+            server: self.server_of(key.0, key.1)?,
+            awaited: true,
+            held: false,
+            fate: Fate::Arrives,
+        };
+        self.messages.insert(key, message);
         Ok(())
     }
 
+    /// Which server a client finds where it looks for a node.
+    fn server_of(&self, client: u8, node: u8) -> Result<usize, Stop> {
+        match self.unnoticed.contains(&(client, node)) {
+            true => Ok(self.rig.old_place(node)?),
+            false => Ok(self.rig.place(node)?),
+        }
+    }
+
+    /// The thread that sent a command, and whether its client waits for the reply.
+    pub(super) fn sender_of(&self, key: Key) -> (u8, bool) {
+        let message = self.messages.get(&key);
+        message.map_or((0, false), |message| (message.thread, message.awaited))
+    }
+
+    /// What comes of the commands that these are, as far as they are on their way.
+    pub(super) fn doom(&mut self, fate: Fate, which: impl Fn(Key, &Message) -> bool) {
+        for (key, message) in &mut self.messages {
+            if which(*key, message) {
+                message.fate = fate;
+                message.held = false;
+            }
+        }
+    }
+
+    /// A request of the client's is still on its way to a node.
+    pub(super) fn is_pending(&self, client: u8) -> bool {
+        self.messages.iter().any(|(key, message)| {
+            key.0 == client
+                && message.fate == Fate::Arrives
+                && matches!(message.stage, Stage::Request(_))
+        })
+    }
+
     pub(super) async fn execute(&mut self, key: Key, expected: &Reply) -> Result<(), Stop> {
+        let reply = self.pass_on(key).await?;
+        Ok(compare::reply(expected, &reply)?)
+    }
+
+    /// The node executes a command; the reply is held.
+    pub(super) async fn pass_on(&mut self, key: Key) -> Result<Reply, Stop> {
+        let server = self.messages.get(&key).map_or(0, |message| message.server);
         let reply = match self.take_stage(key)? {
-            Stage::Request(request) => self.rig.execute(request).await?,
+            Stage::Request(request) => {
+                let before = self.look_before(key.1, server).await?;
+                let argv = request.argv.clone();
+                let reply = self.rig.execute(request).await?;
+                if let Some(before) = before {
+                    self.look_after(key, server, before, &argv, &reply.reply)
+                        .await?;
+                }
+                reply
+            }
             Stage::Blocked(request) => self.rig.reply(request).await?,
             _ => return Err(self.senseless("executes a command that is not held before the node")),
         };
@@ -90,9 +170,9 @@ impl Run<'_> {
             "wire",
             format!("node {} replies {}", key.1, reply_text(&reply.reply)),
         );
-        let compared = compare::reply(expected, &reply.reply);
+        let text = reply.reply.clone();
         self.put_stage(key, Stage::Reply(reply));
-        Ok(compared?)
+        Ok(text)
     }
 
     /// The node takes a WAIT and does not answer. That is seen on the server, so
@@ -130,6 +210,7 @@ impl Run<'_> {
             format!("deliver the reply of node {} to client {}", key.1, key.0),
         );
         self.rig.wires.deliver(reply).await?;
+        self.nobody_waits(key);
         if ignored {
             return Ok(());
         }
@@ -150,6 +231,7 @@ impl Run<'_> {
         if let (Some(place), false) = (stage.place(), definite) {
             self.rig.wires.cut(place).await?;
         }
+        self.nobody_waits(key);
         if self.state(key.0)?.crashed {
             return Ok(());
         }
@@ -232,14 +314,28 @@ impl Run<'_> {
         })
     }
 
-    fn take_stage(&mut self, key: Key) -> Result<Stage, Stop> {
+    pub(super) fn take_stage(&mut self, key: Key) -> Result<Stage, Stop> {
         match self.messages.get_mut(&key) {
             Some(message) => Ok(std::mem::replace(&mut message.stage, Stage::Gone)),
             None => Err(self.senseless("speaks of a command that was never sent")),
         }
     }
 
-    fn put_stage(&mut self, key: Key, stage: Stage) {
+    fn nobody_waits(&mut self, key: Key) {
+        if let Some(message) = self.messages.get_mut(&key) {
+            message.awaited = false;
+        }
+    }
+
+    /// A thread gave up what it waited for.
+    pub(super) fn give_up(&mut self, client: u8, thread: u8) {
+        let own = self.messages.iter_mut().filter(|(key, _)| key.0 == client);
+        for (_, message) in own.filter(|(_, message)| message.thread == thread) {
+            message.awaited = false;
+        }
+    }
+
+    pub(super) fn put_stage(&mut self, key: Key, stage: Stage) {
         if let Some(message) = self.messages.get_mut(&key) {
             message.stage = stage;
         }

@@ -19,13 +19,17 @@
 
 mod compare;
 mod confirm;
+mod content;
+mod drive;
 mod failover;
 mod fault;
+mod look;
 mod messages;
 mod replica;
 mod report;
 mod rig;
 mod run;
+mod watch;
 mod wire;
 
 use std::path::PathBuf;
@@ -239,7 +243,7 @@ impl GatePool {
         let ready = rig.reset(trace, lock, &self.options).await;
         report.setup_ms = ms_since(began);
         let stop = match ready {
-            Ok(()) => enforce(trace, &mut rig, &mut report).await.err(),
+            Ok(()) => enforce(trace, lock, &mut rig, &mut report).await.err(),
             Err(stop) => Some((stop, None)),
         };
         if let Some((stop, step)) = stop {
@@ -272,11 +276,12 @@ impl GatePool {
 /// Enforces the trace and fills the report; `Err` tells where and why it stopped.
 async fn enforce(
     trace: &Trace,
+    lock: &str,
     rig: &mut Rig,
     report: &mut ReplayReport,
 ) -> Result<(), (Stop, Option<usize>)> {
     let began = Instant::now();
-    let mut run = Run::new(trace, rig);
+    let mut run = Run::new(trace, lock, rig);
     let result = match run.all().await {
         Ok(()) => run.confirm().await,
         Err(stop) => Err(stop),

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::confirm::texts;
+use super::look::{self, Listener};
 use super::replica::{self, Replica, expect_ok};
 use super::wire::{HeldReply, HeldRequest, WireError, Wires};
 use super::{GateError, GateOptions, Stop};
-use crate::redis::Reply;
 use crate::replay::client::{ClientError, ClientProcess};
 use crate::replay::protocol::{ClockMode, Feature, FromClient, Init, PROTOCOL, ToClient};
 use crate::replay::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
@@ -46,6 +45,9 @@ impl Shape {
     }
 }
 
+/// The property that is about the guarded counter.
+pub(super) const EFFECT: &str = "mutual-exclusion-effect";
+
 /// What a restart leaves of a log.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kept {
@@ -73,6 +75,10 @@ pub(super) struct Rig {
     pub(super) replicas: Vec<Replica>,
     /// Servers that stand still.
     pub(super) paused: Vec<bool>,
+    /// By server, where one was asked for.
+    pub(super) listeners: Vec<Option<Listener>>,
+    /// The server of the guarded counter, once a trace needed it.
+    pub(super) store: Option<Server>,
 }
 
 /// Under `everysec` a server puts off *writing* its log while a sync is under
@@ -88,6 +94,7 @@ fn write_at_once(persistence: Persistence) -> Vec<String> {
 
 fn arguments(shape: Shape) -> Vec<String> {
     let mut arguments = write_at_once(shape.persistence);
+    arguments.extend(look::TELL.map(String::from));
     if shape.replicas {
         arguments.extend(replica::arguments());
     }
@@ -126,6 +133,8 @@ impl Rig {
             wires,
             replicas,
             paused: vec![false; servers],
+            listeners: Vec::new(),
+            store: None,
             fleet,
         })
     }
@@ -139,11 +148,12 @@ impl Rig {
         self.shape
     }
 
-    /// Process ids: servers, then clients.
+    /// Process ids: servers, then clients, then the guarded counter's server.
     pub fn processes(&self) -> Vec<u32> {
         let servers = self.fleet.servers.iter().filter_map(Server::pid);
         let clients = self.clients.iter().flatten().map(ClientProcess::pid);
-        servers.chain(clients).collect()
+        let store = self.store.iter().filter_map(Server::pid);
+        servers.chain(clients).chain(store).collect()
     }
 
     /// Makes everything as new, for this trace.
@@ -166,6 +176,9 @@ impl Rig {
         }
         self.wires.reset().await?;
         self.reset_servers(trace.setup.epoch_ms).await?;
+        if trace.property.as_deref() == Some(EFFECT) {
+            self.start_store(options).await?;
+        }
         Ok(())
     }
 
@@ -408,37 +421,16 @@ impl Rig {
         Ok(bytes)
     }
 
-    /// Every key on every node that answers, with its PTTL in ms.
-    pub async fn keys(&mut self) -> Result<Vec<(usize, String, i64)>, GateError> {
-        let mut found = Vec::new();
-        for node in 0..self.shape.nodes {
-            let at = self.place(node)?;
-            let server = &self.fleet.servers[at];
-            let node = usize::from(node);
-            if self.paused[at] || server.pid().is_none() {
-                continue;
-            }
-            let mut keys = texts(&server.command(&["KEYS", "*"]).await?);
-            keys.sort();
-            for key in keys {
-                if let Reply::Int(pttl_ms @ -1..) = server.command(&["PTTL", &key]).await? {
-                    found.push((node, key, pttl_ms));
-                }
-            }
-        }
-        Ok(found)
-    }
-
     /// An error if a server died by itself.
     pub fn check_servers(&mut self) -> Result<(), GateError> {
-        for server in &mut self.fleet.servers {
+        for server in self.fleet.servers.iter_mut().chain(&mut self.store) {
             server.check_alive()?;
         }
         Ok(())
     }
 
     /// Which of the servers stands for a node now.
-    fn place(&self, node: u8) -> Result<usize, GateError> {
+    pub(super) fn place(&self, node: u8) -> Result<usize, GateError> {
         if node >= self.shape.nodes {
             return Err(GateError::NoNode { node });
         }

@@ -7,15 +7,16 @@
 //! next primary step nothing may be left over, so a client that does more than
 //! the trace says is seen as surely as one that does less.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::compare::{self, Mismatch, command_text};
 use super::messages::{Messages, cause_text};
 use super::report::Happening;
 use super::rig::{LogBytes, Rig};
+use super::watch::Watch;
 use super::{GateError, Stop};
 use crate::replay::protocol::{
-    Call, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
+    Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
 };
 use crate::trace::{Event, Fault, Outcome, Step, Trace};
 
@@ -30,10 +31,15 @@ pub(super) struct Run<'a> {
     pub messages: Messages,
     /// For each node how much of its logs has reached the disk.
     pub synced: Vec<LogBytes>,
+    /// Clients that still use a node's old server.
+    pub unnoticed: BTreeSet<(u8, u8)>,
+    /// Links (client, node) that are cut.
+    pub cut: BTreeSet<(u8, u8)>,
+    /// What is noted for the violated property, if the trace names one.
+    pub watch: Option<Watch>,
 }
 
 /// What the gate knows of a client.
-#[derive(Default)]
 pub(super) struct ClientState {
     pub crashed: bool,
     pub paused: bool,
@@ -45,24 +51,51 @@ pub(super) struct ClientState {
     pub drift: Option<u8>,
     /// What it last said that it believes.
     pub view: Option<View>,
+    /// What it believed before its last input, and whether that was valid.
+    pub before: (View, bool),
     /// Commands that it says it sent, and the trace has not come to yet.
     pub sent: VecDeque<SentCommand>,
     /// Operations that it says ended, and the trace has not come to yet.
-    ended: VecDeque<Ended>,
+    pub ended: VecDeque<Ended>,
+}
+
+impl ClientState {
+    fn new() -> Self {
+        let idle = View {
+            phase: "idle".to_string(),
+            holds: 0,
+            validity_left_ms: None,
+            threads: Vec::new(),
+        };
+        Self {
+            crashed: false,
+            paused: false,
+            owed_ms: 0,
+            offset_ms: 0,
+            drift: None,
+            view: None,
+            before: (idle, false),
+            sent: VecDeque::new(),
+            ended: VecDeque::new(),
+        }
+    }
 }
 
 impl<'a> Run<'a> {
-    pub fn new(trace: &'a Trace, rig: &'a mut Rig) -> Self {
+    pub fn new(trace: &'a Trace, lock: &str, rig: &'a mut Rig) -> Self {
         Self {
             trace,
+            watch: Watch::of(trace, lock),
             rig,
             at: 0,
             history: Vec::new(),
             clients: (0..trace.setup.clients)
-                .map(|_| ClientState::default())
+                .map(|_| ClientState::new())
                 .collect(),
             messages: Messages::new(),
             synced: Vec::new(),
+            unnoticed: BTreeSet::new(),
+            cut: BTreeSet::new(),
         }
     }
 
@@ -128,23 +161,22 @@ impl<'a> Run<'a> {
                 client,
                 op,
                 outcome,
-            } => self.ended(
-                *client,
-                Ended {
+            } => {
+                let ended = Ended {
                     op: op.clone(),
                     outcome: outcome.clone(),
-                },
-            ),
-            Event::Write { client } => {
-                self.note("did", format!("client {client} would write now"));
-                Ok(())
+                };
+                let actual = self.ended(*client, ended)?;
+                self.watch_end(*client, actual).await
             }
+            Event::Write { client } => self.write(*client).await,
             Event::Tick => self.tick().await,
             Event::Fault { fault } => self.fault(fault).await,
         }
     }
 
-    async fn call(&mut self, client: u8, op: &str, token: Option<String>) -> Result<(), Stop> {
+    pub async fn call(&mut self, client: u8, op: &str, token: Option<String>) -> Result<(), Stop> {
+        self.watch_call(client);
         let id = self.rig.client(client)?.fresh_id();
         let call = ToClient::Call(Call {
             id,
@@ -158,13 +190,13 @@ impl<'a> Run<'a> {
         self.input(client, call).await
     }
 
-    async fn wake(&mut self, client: u8, thread: u8) -> Result<(), Stop> {
+    pub async fn wake(&mut self, client: u8, thread: u8) -> Result<(), Stop> {
         let id = self.rig.client(client)?.fresh_id();
         self.note("did", format!("wake thread {thread} of client {client}"));
         self.input(client, ToClient::Wake { id, thread }).await
     }
 
-    async fn choose(&mut self, client: u8, thread: u8, value: u8) -> Result<(), Stop> {
+    pub async fn choose(&mut self, client: u8, thread: u8, value: u8) -> Result<(), Stop> {
         let id = self.rig.client(client)?.fresh_id();
         self.note(
             "did",
@@ -191,7 +223,19 @@ impl<'a> Run<'a> {
     pub fn take(&mut self, client: u8, report: StepReport) -> Result<(), Stop> {
         let text = serde_json::to_string(&report).unwrap_or_else(|e| e.to_string());
         self.note("client", format!("client {client}: {text}"));
+        for thread in &report.abandoned {
+            self.give_up(client, *thread);
+        }
+        let failed = matches!(report.cause, Some(Cause::Fail { .. }));
         let state = self.state(client)?;
+        let was_valid = state.is_valid();
+        if (failed || !report.abandoned.is_empty()) && state.believes() {
+            self.watch_failure(client);
+        }
+        let state = self.state(client)?;
+        if let Some(before) = state.view.take() {
+            state.before = (before, was_valid);
+        }
         state.sent.extend(report.sent);
         // A trace tells of a loss that a background thread found as the end of
         // an operation called renewal, unless a real one ended with it.
@@ -204,7 +248,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn ended(&mut self, client: u8, expected: Ended) -> Result<(), Stop> {
+    fn ended(&mut self, client: u8, expected: Ended) -> Result<Ended, Stop> {
         let text = |ended: &Ended| {
             let outcome = serde_json::to_string(&ended.outcome).unwrap_or_else(|e| e.to_string());
             format!("client {client}: {} ends with {outcome}", ended.op)
@@ -214,7 +258,7 @@ impl<'a> Run<'a> {
                 if actual.op == expected.op
                     && compare::same_outcome(&expected.outcome, &actual.outcome) =>
             {
-                Ok(())
+                Ok(actual)
             }
             Some(actual) => Err(Stop::diverged(text(&expected), text(&actual))),
             None => Err(Stop::diverged(
@@ -224,7 +268,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn tick(&mut self) -> Result<(), Stop> {
+    pub async fn tick(&mut self) -> Result<(), Stop> {
         let tick_ms = self.trace.setup.tick_ms;
         self.note("did", format!("all clocks advance by {tick_ms} ms"));
         self.rig.advance_servers(tick_ms).await?;
@@ -239,6 +283,7 @@ impl<'a> Run<'a> {
                 self.advance(client, ms).await?;
             }
         }
+        self.watch_tick();
         Ok(())
     }
 
@@ -318,7 +363,7 @@ impl<'a> Run<'a> {
         self.trace
             .steps
             .get(at + 1)
-            .is_none_or(|next| !is_consequence(&next.event))
+            .is_none_or(|next| !is_consequence(&next.event) && !holds_back(&next.event))
     }
 
     pub fn state(&mut self, client: u8) -> Result<&mut ClientState, Stop> {
@@ -354,6 +399,15 @@ impl From<Mismatch> for Stop {
 
 pub(super) fn is_consequence(event: &Event) -> bool {
     matches!(event, Event::Send { .. } | Event::Outcome { .. })
+}
+
+/// A pause that holds back what the client was about to send belongs to what the
+/// client did.
+pub(super) fn holds_back(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Fault { fault: Fault::ClientPause { held, .. } } if !held.is_empty()
+    )
 }
 
 /// A command sent on a cut link is lost at once, between the consequences of

@@ -3,6 +3,9 @@
 //! A spec is data: it can be kept, compared and read by a person. What strikes is
 //! the [`Fault`] that is built from it.
 
+// A new fault or move must not slip through.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use serde::{Deserialize, Serialize};
 
 use super::Fault;
@@ -107,9 +110,9 @@ impl FaultSpec {
 
     /// The fault that strikes.
     pub fn build(&self) -> Box<dyn Fault> {
-        if let Some(fault) = self.build_link() {
-            return Box::new(fault);
-        }
+        let link = |name, harm, between: &[Target], and: &[Target]| -> Box<dyn Fault> {
+            Box::new(LinkFault::new(name, harm, between, and))
+        };
         match self {
             FaultSpec::Partition {
                 between,
@@ -133,13 +136,7 @@ impl FaultSpec {
             FaultSpec::Failover { how, lag_ms, stay } => {
                 Box::new(Failover::new(*how, *lag_ms, stay))
             }
-            _ => Box::new(WaitTimeout::new()),
-        }
-    }
-
-    /// The fault, if it is one action on links.
-    fn build_link(&self) -> Option<LinkFault> {
-        let (name, harm, between, and) = match self {
+            FaultSpec::WaitTimeout {} => Box::new(WaitTimeout::new()),
             FaultSpec::SlowNetwork {
                 between,
                 and,
@@ -150,7 +147,7 @@ impl FaultSpec {
                     latency_ms: *latency_ms,
                     jitter_ms: *jitter_ms,
                 };
-                ("slow-network", harm, between, and)
+                link("slow-network", harm, between, and)
             }
             FaultSpec::Bandwidth {
                 between,
@@ -160,12 +157,12 @@ impl FaultSpec {
                 let harm = LinkHarm::Bandwidth {
                     kb_per_s: *kb_per_s,
                 };
-                ("bandwidth", harm, between, and)
+                link("bandwidth", harm, between, and)
             }
-            FaultSpec::Reset { between, and } => ("reset", LinkHarm::Reset, between, and),
-            FaultSpec::Refuse { between, and } => ("refuse", LinkHarm::Refuse, between, and),
+            FaultSpec::Reset { between, and } => link("reset", LinkHarm::Reset, between, and),
+            FaultSpec::Refuse { between, and } => link("refuse", LinkHarm::Refuse, between, and),
             FaultSpec::SlowClose { between, and, ms } => {
-                ("slow-close", LinkHarm::SlowClose { ms: *ms }, between, and)
+                link("slow-close", LinkHarm::SlowClose { ms: *ms }, between, and)
             }
             FaultSpec::DataLimit {
                 between,
@@ -173,11 +170,9 @@ impl FaultSpec {
                 bytes,
             } => {
                 let harm = LinkHarm::DataLimit { bytes: *bytes };
-                ("data-limit", harm, between, and)
+                link("data-limit", harm, between, and)
             }
-            _ => return None,
-        };
-        Some(LinkFault::new(name, harm, between, and))
+        }
     }
 
     /// Why this cannot be done to servers that lockproof did not start; `None` if
@@ -199,8 +194,12 @@ impl FaultSpec {
                 How::Dead | How::Frozen => Some(PROCESS),
                 How::Writable if kind.sentinels() > 0 => Some(PROCESS),
                 How::CutOff if !linked => Some(LINK),
-                _ if *lag_ms > 0 && !linked => Some(LINK),
-                _ => None,
+                How::CutOff | How::Writable | How::Command | How::Force
+                    if *lag_ms > 0 && !linked =>
+                {
+                    Some(LINK)
+                }
+                How::CutOff | How::Writable | How::Command | How::Force => None,
             },
             FaultSpec::WaitTimeout {} if !linked => Some(LINK),
             FaultSpec::Partition {
@@ -229,7 +228,21 @@ impl FaultSpec {
         match self {
             FaultSpec::Failover { lag_ms, .. } => *lag_ms > 0,
             FaultSpec::PowerLoss { .. } => true,
-            _ => false,
+            FaultSpec::Partition { .. }
+            | FaultSpec::ClientPause { .. }
+            | FaultSpec::ClientCrash { .. }
+            | FaultSpec::ClientSkew { .. }
+            | FaultSpec::ServerPause { .. }
+            | FaultSpec::NodeRestart { .. }
+            | FaultSpec::ClockJump { .. }
+            | FaultSpec::ClockDrift { .. }
+            | FaultSpec::SlowNetwork { .. }
+            | FaultSpec::Bandwidth { .. }
+            | FaultSpec::Reset { .. }
+            | FaultSpec::Refuse { .. }
+            | FaultSpec::SlowClose { .. }
+            | FaultSpec::DataLimit { .. }
+            | FaultSpec::WaitTimeout {} => false,
         }
     }
 

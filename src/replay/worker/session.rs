@@ -17,10 +17,6 @@ use crate::replay::protocol::{
 };
 use crate::trace::CONNECTION_FAILED;
 
-/// Differences of times saturate far beyond any run: a replay is concrete, and
-/// nothing needs to be finite.
-const HORIZON_MS: i64 = 1 << 50;
-
 pub(super) struct Session {
     pub arrivals: mpsc::UnboundedReceiver<Arrival>,
     program: Program,
@@ -59,7 +55,7 @@ impl Session {
             timeout_ms: init.timeout_ms,
             key: init.key.clone(),
             params: init.params.clone(),
-            horizon_ms: HORIZON_MS,
+            scale: None,
         };
         let program = Program::start(&file, &config, &init.owner, epoch_ms);
         let program = program.map_err(|e| e.to_string())?;
@@ -373,7 +369,7 @@ fn thread_view(thread: u8, waiting: &Waiting) -> ThreadView {
         Waiting::TimedOut { .. } => ("timed-out", None),
         Waiting::Sleep { left_ms } => ("sleep", Some(*left_ms)),
         Waiting::Ready => ("ready", None),
-        Waiting::Choice { .. } => ("choice", None),
+        Waiting::Choice { .. } | Waiting::Open { .. } => ("choice", None),
         Waiting::Message { left_ms } => ("message", Some(*left_ms)),
     };
     ThreadView {

@@ -129,7 +129,7 @@ impl Canvas<'_> {
         for c in 0..self.trace.setup.clients {
             let paused = between(
                 self.trace,
-                |e| matches!(e, Event::Fault { fault: Fault::ClientPause { client } } if *client == c),
+                |e| matches!(e, Event::Fault { fault: Fault::ClientPause { client, .. } } if *client == c),
                 |e| match e {
                     Event::Fault { fault } => {
                         matches!(fault, Fault::ClientResume { client } | Fault::ClientCrash { client } if *client == c)

@@ -171,7 +171,7 @@ impl Canvas<'_> {
     fn victim(&self, fault: &Fault) -> i32 {
         match *fault {
             Fault::ClientCrash { client }
-            | Fault::ClientPause { client }
+            | Fault::ClientPause { client, .. }
             | Fault::ClientResume { client }
             | Fault::Overrun { client }
             | Fault::LinkCut { client, .. }

@@ -1,5 +1,8 @@
 //! What can happen to servers, and in which order.
 
+// A new fault or move must not slip through.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::BTreeSet;
 
 use super::{Run, ensure, persistence};
@@ -77,43 +80,47 @@ impl Run<'_> {
                     format!("{} has no old server", words::node(*node))
                 })
             }
-            Fault::ReplicaSilent { .. } | Fault::ReplicaGone { .. } | Fault::ReplicaBack { .. } => {
-                self.silence(fault)
+            Fault::ReplicaSilent { node } => {
+                self.has_replica(*node)?;
+                let changed = self.silent.insert((*node, false));
+                self.silence(*node, changed, "replica was silent before")
             }
-            // The others are handled by the caller; a new fault lands here and
-            // is accepted until somebody states its rule.
-            _ => Ok(()),
+            Fault::ReplicaBack { node } => {
+                self.has_replica(*node)?;
+                self.gone.remove(&(*node, false));
+                let changed = self.silent.remove(&(*node, false));
+                self.silence(*node, changed, "replica was not silent")
+            }
+            Fault::ReplicaGone { node, old } => {
+                match old {
+                    true => self.node(*node)?,
+                    false => self.has_replica(*node)?,
+                }
+                let server = (*node, *old);
+                let changed = self.silent.contains(&server) && self.gone.insert(server);
+                self.silence(*node, changed, "replica was not silent, or had gone before")
+            }
+            // The caller's.
+            Fault::ClientCrash { .. }
+            | Fault::ClientPause { .. }
+            | Fault::ClientResume { .. }
+            | Fault::Overrun { .. }
+            | Fault::ClientSkew { .. }
+            | Fault::ClientDrift { .. }
+            | Fault::Lose { .. }
+            | Fault::Delay { .. }
+            | Fault::LinkCut { .. }
+            | Fault::LinkHeal { .. }
+            | Fault::ClientNotices { .. } => Ok(()),
         }
     }
 
-    /// What a server hears of its replica, where it asks for one to write.
-    fn silence(&mut self, fault: &Fault) -> Result<(), String> {
+    /// What a server hears of its replica has `changed`, where it asks for one to write.
+    fn silence(&self, node: u8, changed: bool, otherwise: &str) -> Result<(), String> {
         ensure(self.setup.min_replicas > 0, || {
             "setup.min_replicas is 0, so no server asks for its replica".into()
         })?;
-        let (node, changed) = match *fault {
-            Fault::ReplicaSilent { node } => (node, self.silent.insert((node, false))),
-            Fault::ReplicaBack { node } => {
-                self.gone.remove(&(node, false));
-                (node, self.silent.remove(&(node, false)))
-            }
-            Fault::ReplicaGone { node, old } => {
-                let silent = self.silent.contains(&(node, old));
-                (node, silent && self.gone.insert((node, old)))
-            }
-            _ => return Ok(()),
-        };
-        match fault {
-            Fault::ReplicaGone { old: true, .. } => self.node(node)?,
-            _ => self.has_replica(node)?,
-        }
-        ensure(changed, || {
-            let node = words::node(node);
-            match fault {
-                Fault::ReplicaSilent { .. } => format!("{node}'s replica was silent before"),
-                _ => format!("{node}'s replica was not silent, or had gone before"),
-            }
-        })
+        ensure(changed, || format!("{}'s {otherwise}", words::node(node)))
     }
 
     pub(super) fn notice(&mut self, client: u8, node: u8) -> Result<(), String> {

@@ -3,88 +3,20 @@
 use std::collections::BTreeMap;
 
 use super::error::unbounded;
-use super::{Closure, ClosureError, Local};
+use super::{ACQUIRE, BACKGROUND, Closure, ClosureError, Local, RELEASE};
 use crate::lock::{LockError, Op, Output, Phase, View, Waiting};
-use crate::world::client::{Emitted, Ending, Facade, Live, Sent, Symbolic, THREADS, Wait};
+use crate::lua::RefusalKind;
+use crate::world::client::{Emitted, Ending, Facade, Sent, Symbolic, THREADS, Wait};
 use crate::world::program::ClientProgram;
-use crate::world::symbols;
+
+/// Local states between two questions whether to stop.
+const STATES_PER_LOOK: usize = 64;
 
 impl Closure {
-    pub(super) fn add_root(&mut self, program: &mut dyn ClientProgram) -> Result<(), ClosureError> {
-        let live = self.live(program)?;
-        let key = live.key()?;
-        let view = live.view();
-        self.add_local(key, &view, [None; THREADS], None);
-        Ok(())
-    }
-
-    fn live<'p>(&self, program: &'p mut dyn ClientProgram) -> Result<Live<'p>, LockError> {
-        Live::start(program, 0, self.needs.horizon_ms, self.needs.tick_ms)
-    }
-
-    /// A program that was fed these inputs.
-    fn live_at<'p>(
-        &self,
-        program: &'p mut dyn ClientProgram,
-        path: &[Symbolic],
-    ) -> Result<Live<'p>, LockError> {
-        let mut live = self.live(program)?;
-        for step in path {
-            live.step(*step, self.local_replies.items())?;
-        }
-        Ok(live)
-    }
-
-    fn brings_an_old_token(&self, input: Symbolic) -> bool {
-        let Symbolic::Reply { reply, .. } = input else {
-            return false;
-        };
-        let mut found = false;
-        symbols::map_reply(self.local_replies.get(reply), &mut |text| {
-            found |= symbols::contains(text, symbols::OWN_STALE);
-            text.to_vec()
-        });
-        found
-    }
-
-    /// One symbol stands for all older tokens of a client's own. A program that
-    /// remembers one of them must not be able to find out whether the reply
-    /// names that one: not at once, and not later from what it keeps.
-    fn finds_old_tokens(
-        &self,
-        program: &mut dyn ClientProgram,
-        path: &[Symbolic],
-        input: Symbolic,
-    ) -> Result<bool, LockError> {
-        let remembered = self.live_at(program, path)?.old_tokens()?;
-        if remembered.is_empty() {
-            return Ok(false);
-        }
-        let replies = self.local_replies.items();
-        let mut live = self.live_at(program, path)?;
-        let output = live.step(input, replies)?;
-        let answer = live.answer(&output)?;
-        if live.keeps(symbols::OWN_STALE)? && !live.old_tokens()?.is_empty() {
-            return Ok(true);
-        }
-        for token in remembered {
-            let mut live = self.live_at(program, path)?;
-            live.stale_token = Some(token);
-            let output = live.step(input, replies)?;
-            if live.answer(&output)? != answer {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// The line that first sent what a reply answers.
-    fn asking_line(&self, id: u32, input: Symbolic) -> u32 {
-        let Symbolic::Reply { thread, .. } = input else {
-            return 0;
-        };
-        let family = self.locals[id as usize].awaiting[usize::from(thread)];
-        family.map_or(0, |family| self.family_lines[usize::from(family)])
+    pub(super) fn add_root(&mut self, program: &dyn ClientProgram) {
+        let program = program.fork();
+        let (key, view) = (program.key(), program.view());
+        self.add_local(key, &view, [None; THREADS], 0, program);
     }
 
     fn add_local(
@@ -92,7 +24,8 @@ impl Closure {
         mut key: Vec<u8>,
         view: &View,
         awaiting: [Option<u16>; THREADS],
-        parent: Option<(u32, Symbolic)>,
+        depth: u32,
+        program: Box<dyn ClientProgram>,
     ) -> u32 {
         // What a thread asked for is not on its stack any more, yet decides
         // which replies it can get.
@@ -104,11 +37,11 @@ impl Closure {
         }
         let id = self.locals.len() as u32;
         self.local_index.insert(key, id);
-        let facade = Facade::of(view);
         self.locals.push(Local {
-            facade,
+            facade: Facade::of(view, self.renews),
             awaiting,
-            parent,
+            depth,
+            program: Some(program),
             next: BTreeMap::new(),
         });
         id
@@ -116,16 +49,15 @@ impl Closure {
 
     pub(super) fn close_locals(
         &mut self,
-        program: &mut dyn ClientProgram,
         should_stop: &dyn Fn() -> bool,
     ) -> Result<(), ClosureError> {
         let mut id = 0;
         while id < self.locals.len() {
-            if should_stop() {
+            if id % STATES_PER_LOOK == 0 && should_stop() {
                 return Err(ClosureError::Stopped);
             }
             for input in self.open_inputs(id) {
-                self.run(program, id as u32, input)?;
+                self.run(id as u32, input)?;
             }
             id += 1;
         }
@@ -165,16 +97,20 @@ impl Closure {
             Phase::Acquiring | Phase::Releasing => {}
         }
         inputs.extend((1..=self.needs.advance_max).map(Symbolic::Advance));
+        if self.needs.step > 0 {
+            inputs.extend([self.needs.step, -self.needs.step].map(Symbolic::Skew));
+        }
         for (thread, wait) in facade.threads.iter().enumerate() {
             let thread = thread as u8;
             match wait {
-                Wait::Ready | Wait::TimedOut { .. } => {
-                    inputs.push(Symbolic::Wake(thread));
-                }
+                Wait::Ready | Wait::TimedOut { .. } => inputs.push(Symbolic::Wake(thread)),
                 Wait::Choice { options } => {
-                    inputs.extend((1..=*options).map(|value| Symbolic::Choose { thread, value }))
+                    inputs.extend((1..=*options).map(|value| Symbolic::Choose { thread, value }));
                 }
-                _ => {}
+                Wait::Open { .. } => {
+                    inputs.extend([1, 2].map(|value| Symbolic::Choose { thread, value }));
+                }
+                Wait::Time | Wait::Reply { .. } => {}
             }
             let waits = matches!(wait, Wait::Reply { .. } | Wait::TimedOut { .. });
             if waits && self.needs.failing {
@@ -187,67 +123,97 @@ impl Closure {
         inputs
     }
 
-    fn path_to(&self, id: u32) -> Vec<Symbolic> {
-        let mut path = Vec::new();
-        let mut at = id;
-        while let Some((parent, input)) = self.locals[at as usize].parent {
-            path.push(input);
-            at = parent;
-        }
-        path.reverse();
-        path
-    }
-
-    fn run(
-        &mut self,
-        program: &mut dyn ClientProgram,
-        id: u32,
-        input: Symbolic,
-    ) -> Result<(), ClosureError> {
-        let path = self.path_to(id);
-        if self.brings_an_old_token(input) && self.finds_old_tokens(program, &path, input)? {
-            let line = self.asking_line(id, input);
-            return Err(ClosureError::TellsOldTokensApart { line });
-        }
-        let mut live = self.live_at(program, &path)?;
-        let output = live.step(input, self.local_replies.items())?;
-        let key = live.key()?;
-        let view = live.view();
-        if self.locals.len() > self.limits.locals || path.len() > self.limits.depth {
-            let hint = growing_local(&live);
-            return Err(unbounded("client state", self.locals.len(), hint));
+    fn run(&mut self, id: u32, input: Symbolic) -> Result<(), ClosureError> {
+        let local = &self.locals[id as usize];
+        let depth = local.depth + 1;
+        let outermost = local.facade.holds == 0;
+        let Some(program) = &local.program else {
+            return Ok(());
+        };
+        let mut program = program.fork();
+        let concrete = input.input(outermost, self.local_replies.items(), self.needs.step_ms);
+        let output = match program.step(&concrete) {
+            Ok(output) => output,
+            Err(error) => return self.refused(id, input, error),
+        };
+        let (key, view) = (program.key(), program.view());
+        if self.locals.len() > self.limits.locals || depth > self.limits.depth {
+            let hint = growing_local(&*program);
+            return Err(unbounded("client", self.locals.len(), hint));
         }
         if let Some((thread, _)) = view
             .threads
             .iter()
             .find(|(_, waiting)| matches!(waiting, Waiting::Message { .. }))
         {
-            let what = format!("waiting for a message (thread {thread})");
             return Err(ClosureError::NotModelled {
-                line: output.line,
-                what,
+                at: self.at(output.line),
+                what: format!(
+                    "the lock waits for a message (thread {thread}), which is not in the model yet"
+                ),
             });
         }
-        let emitted = self.emitted(&live, &output)?;
+        for used in &output.durations {
+            self.note_duration(used.ms, used.ends, used.line);
+        }
+        let mut emitted = self.emitted(&*program, &output)?;
+        self.note_senders(id, input, &emitted);
+        emitted.rounded = output.late;
         let awaiting = self.awaiting_after(id, &view, &emitted);
-        let next = self.add_local(key, &view, awaiting, Some((id, input)));
+        let next = self.add_local(key, &view, awaiting, depth, program);
         self.locals[id as usize].next.insert(input, (emitted, next));
         Ok(())
     }
 
+    /// The program depends on what the model does not have.
+    fn refused(&mut self, id: u32, input: Symbolic, error: LockError) -> Result<(), ClosureError> {
+        let reason = error.to_string();
+        let kind = match &error {
+            LockError::Refused { refusal, .. } => refusal.kind,
+            _ => return Err(error.into()),
+        };
+        match kind {
+            RefusalKind::Names
+            | RefusalKind::Horizon
+            | RefusalKind::Rounding
+            | RefusalKind::Order => {}
+            // Whatever the state, such a program is not in the model.
+            RefusalKind::Digits | RefusalKind::Lacks | RefusalKind::Limit => {
+                return Err(error.into());
+            }
+        }
+        let poison = self.poison(kind, reason);
+        let emitted = Emitted {
+            poison,
+            ..Emitted::default()
+        };
+        self.locals[id as usize].next.insert(input, (emitted, id));
+        Ok(())
+    }
+
+    pub(super) fn at(&self, line: u32) -> String {
+        match line {
+            0 => self.file.clone(),
+            line => format!("{}:{line}", self.file),
+        }
+    }
+
     /// The output in closed form; new commands get numbers and families.
-    fn emitted(&mut self, live: &Live, output: &Output) -> Result<Emitted, ClosureError> {
+    fn emitted(
+        &mut self,
+        program: &dyn ClientProgram,
+        output: &Output,
+    ) -> Result<Emitted, ClosureError> {
         let mut emitted = Emitted {
             abandoned: output
                 .abandoned
                 .iter()
                 .fold(0, |set, thread| set | 1 << thread),
             ending: ending_of(output),
-            sent: Vec::new(),
+            ..Emitted::default()
         };
         for request in &output.sent {
-            let argv = live.command(&request.argv);
-            let command = self.add_local_command(argv, request.line)?;
+            let command = self.add_local_command(program, &request.argv, request.line)?;
             emitted.sent.push(Sent {
                 thread: request.thread,
                 node: request.node,
@@ -255,6 +221,22 @@ impl Closure {
             });
         }
         Ok(emitted)
+    }
+
+    /// Which operation each command belongs to.
+    fn note_senders(&mut self, from: u32, input: Symbolic, emitted: &Emitted) {
+        let releases = match input {
+            Symbolic::Call(op) => op == Op::Release,
+            _ => self.locals[from as usize].facade.phase == Phase::Releasing,
+        };
+        for sent in &emitted.sent {
+            let family = usize::from(self.family(sent.command));
+            self.family_senders[family] |= match (sent.thread, releases) {
+                (0, true) => RELEASE,
+                (0, false) => ACQUIRE,
+                _ => BACKGROUND,
+            };
+        }
     }
 
     fn awaiting_after(&self, from: u32, view: &View, emitted: &Emitted) -> [Option<u16>; THREADS] {
@@ -286,8 +268,8 @@ pub(in crate::world) fn ending_of(output: &Output) -> Option<(Op, Ending)> {
 }
 
 /// Names the numbers that have grown, for the user to look at.
-fn growing_local(live: &Live) -> String {
-    let locals: Vec<String> = live
+fn growing_local(program: &dyn ClientProgram) -> String {
+    let locals: Vec<String> = program
         .locals()
         .into_iter()
         .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 20.0))

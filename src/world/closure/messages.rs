@@ -2,31 +2,39 @@
 
 use std::collections::BTreeSet;
 
-use super::error::{foreign, intern};
-use super::{Closure, ClosureError, Command, Needs};
+use super::error::intern;
+use super::{Closure, ClosureError, Command};
 use crate::redis::{Bytes, Reply};
-use crate::world::symbols::{self, GENERATIONS, STALE};
+use crate::world::program::ClientProgram;
+use crate::world::symbols::{self, GENERATIONS, Retirement, STALE, ToLocal};
 use crate::world::{unmodelled, wait};
 
 impl Closure {
     pub(super) fn add_local_command(
         &mut self,
-        argv: Vec<Bytes>,
+        program: &dyn ClientProgram,
+        argv: &[Bytes],
         line: u32,
     ) -> Result<u16, ClosureError> {
+        let argv = argv.to_vec();
         if let Some(id) = self.local_commands.find(&argv) {
             return Ok(id);
         }
-        self.server_time |= unmodelled::examine(&argv, line)?;
-        wait::ticks(&argv, self.needs.tick_ms)
-            .map_err(|what| ClosureError::NotModelled { line, what })?;
+        let not_modelled = |what: String| ClosureError::NotModelled {
+            at: self.at(line),
+            what: format!("the lock {what}"),
+        };
+        unmodelled::examine(&argv).map_err(not_modelled)?;
+        wait::ticks(&argv, self.needs.step_ms).map_err(not_modelled)?;
+        if let Some(ms) = wait::timeout_ms(&argv) {
+            self.note_duration(ms as f64, true, line);
+        }
+        let script = argv.get(1).and_then(|text| program.script_name(text));
         let id = intern(&mut self.local_commands, &argv, "set of commands")?;
-        let family = self.family_of(&argv, line)?;
+        let family = self.family_of(&argv, line, script)?;
         for client in 0..self.needs.clients {
             for index in 0..self.needs.skews.len() {
-                let skew = self.skew_ms(index);
-                let argv = to_server(&argv, client, skew, self.needs.horizon_ms)
-                    .map_err(|symbol| foreign(&argv, line, symbol))?;
+                let argv = self.to_server(&argv, client, index);
                 intern(
                     &mut self.commands,
                     &Command {
@@ -41,11 +49,20 @@ impl Closure {
         Ok(id)
     }
 
+    /// A command line as the servers see it, from a client whose clock is off so.
+    pub fn to_server(&self, argv: &[Bytes], client: u8, skew: usize) -> Vec<Bytes> {
+        let ticks = i32::from(self.needs.skews[skew]);
+        let (clients, scale) = (self.needs.clients, self.needs.server_scale());
+        argv.iter()
+            .map(|word| symbols::to_server(word, client, clients, ticks, scale))
+            .collect()
+    }
+
     /// Of each command that is a WAIT, in how many ticks it gives up; nothing at
     /// all if none is.
     pub fn waits(&self) -> Vec<Option<u8>> {
         let ticks = |command: &Command| {
-            let ticks = wait::ticks(&command.argv, self.needs.tick_ms);
+            let ticks = wait::ticks(&command.argv, self.needs.step_ms);
             ticks.unwrap_or_default()
         };
         let waits: Vec<_> = self.commands.items().iter().map(ticks).collect();
@@ -56,12 +73,19 @@ impl Closure {
     }
 
     /// The number of an argv's family.
-    fn family_of(&mut self, argv: &[Bytes], line: u32) -> Result<u16, ClosureError> {
+    fn family_of(
+        &mut self,
+        argv: &[Bytes],
+        line: u32,
+        script: Option<String>,
+    ) -> Result<u16, ClosureError> {
         let masked: Vec<Bytes> = argv.iter().map(|word| symbols::mask_times(word)).collect();
         let family = intern(&mut self.families, &masked, "set of commands")?;
         if self.family_replies.len() <= usize::from(family) {
             self.family_replies.push(BTreeSet::new());
             self.family_lines.push(line);
+            self.family_scripts.push(script);
+            self.family_senders.push(0);
         }
         Ok(family)
     }
@@ -73,14 +97,13 @@ impl Closure {
         self.families.find(&masked).unwrap_or(u16::MAX)
     }
 
-    /// Closes commands and replies under age and retirement, and hands every
-    /// reply to the families that can get it.
+    /// Closes commands under age and retirement.
     pub(super) fn close_messages(&mut self) -> Result<(), ClosureError> {
         let masks = self.masks();
         let mut id = 0;
         while id < self.commands.len() {
             let command = self.commands.get(id as u16).clone();
-            for argv in self.variants(&command.argv, &masks) {
+            for argv in self.command_variants(&command.argv, &masks) {
                 let variant = Command {
                     argv,
                     ..command.clone()
@@ -92,27 +115,26 @@ impl Closure {
         Ok(())
     }
 
-    /// A message after a tick and after each retirement.
-    fn variants(&self, argv: &[Bytes], masks: &[u8]) -> Vec<Vec<Bytes>> {
+    /// A command in flight after a tick, and after each retirement.
+    fn command_variants(&self, argv: &[Bytes], masks: &[u8]) -> Vec<Vec<Bytes>> {
         let mut out = Vec::new();
         if self.needs.ageing && argv.iter().any(|word| symbols::has_time(word)) {
-            let horizon = self.needs.horizon_ms;
-            let age = |word: &Bytes| symbols::shift(word, -self.needs.tick_ms, horizon);
-            out.push(argv.iter().map(age).collect());
+            out.push(argv.iter().map(|word| self.aged(word)).collect());
         }
         for client in 0..self.needs.clients {
             if argv
                 .iter()
                 .any(|word| symbols::generations(word, client) != 0)
             {
-                for mask in masks {
-                    let map = retirement(*mask);
-                    let retire = |word: &Bytes| symbols::retire(word, client, &map);
-                    out.push(argv.iter().map(retire).collect());
-                }
+                out.extend(masks.iter().map(|mask| retired(argv, client, *mask)));
             }
         }
         out
+    }
+
+    /// A text in flight one tick later.
+    pub fn aged(&self, text: &[u8]) -> Bytes {
+        symbols::age(text, 1, self.needs.server_scale(), None)
     }
 
     /// The sets of token generations that messages in flight can name when
@@ -131,7 +153,7 @@ impl Closure {
         for table in [&self.executions, &self.refusals] {
             for (id, row) in table.iter().enumerate() {
                 let command = self.commands.get(id as u16);
-                for execution in row {
+                for execution in row.iter().filter(|execution| execution.poison == 0) {
                     reach.insert((command.family, execution.reply));
                 }
             }
@@ -149,10 +171,20 @@ impl Closure {
         }
         let mut open: Vec<(u16, u16)> = reach.iter().copied().collect();
         while let Some((family, reply)) = open.pop() {
-            for variant in self.reply_variants(reply, masks) {
-                let id = intern(&mut self.replies, &variant, "set of replies")?;
+            let others = self.orders_of(reply);
+            let variants = self.reply_variants(reply, masks);
+            let of_others: Vec<_> = others
+                .iter()
+                .map(|other| self.reply_variants(*other, masks))
+                .collect();
+            for (at, variant) in variants.iter().enumerate() {
+                let id = intern(&mut self.replies, variant, "set of replies")?;
                 if reach.insert((family, id)) {
                     open.push((family, id));
+                }
+                for of_other in &of_others {
+                    let other = intern(&mut self.replies, &of_other[at], "set of replies")?;
+                    self.reorder(other, id);
                 }
             }
         }
@@ -178,58 +210,63 @@ impl Closure {
 
     /// A reply one tick later.
     pub fn aged_reply(&self, reply: &Reply) -> Reply {
-        let Needs {
-            tick_ms,
-            horizon_ms,
-            ..
-        } = self.needs;
-        symbols::map_reply(reply, &mut |text| {
-            symbols::shift(text, -tick_ms, horizon_ms)
-        })
+        symbols::map_reply(reply, &mut |text| self.aged(text))
     }
 
     /// A reply after a client started a new attempt.
     pub fn retired_reply(&self, reply: &Reply, client: u8, mask: u8) -> Reply {
         let map = retirement(mask);
-        symbols::map_reply(reply, &mut |text| symbols::retire(text, client, &map))
+        let mut retirement = Retirement::new(client, &map);
+        symbols::map_reply(reply, &mut |text| retirement.text(text))
     }
 
-    /// A reply as `client` reads it.
-    pub fn local_reply(&self, reply: &Reply, client: u8, skew_ms: i64) -> Reply {
-        let horizon = self.needs.horizon_ms;
-        symbols::map_reply(reply, &mut |text| {
-            symbols::to_local(text, client, skew_ms, horizon)
-        })
+    /// A reply as `client` reads it, whose clock is off so.
+    pub fn local_reply(&self, reply: &Reply, client: u8, skew: usize) -> Reply {
+        let ticks = i32::from(self.needs.skews[skew]);
+        let mut local = ToLocal::new(client, self.needs.clients, ticks, self.needs.scale());
+        symbols::map_reply(reply, &mut |text| local.text(text))
+    }
+
+    /// What else a reply could be: the same in another order.
+    pub fn orders_of(&self, reply: u16) -> Vec<u16> {
+        let others = self.reordered.iter().filter(|(_, main)| *main == reply);
+        others.map(|(other, _)| *other).collect()
+    }
+
+    /// `other` lists what `main` does, in another order.
+    pub(super) fn reorder(&mut self, other: u16, main: u16) {
+        if other != main {
+            self.reordered.insert((other, main));
+        }
     }
 
     fn hand_to_clients(&mut self, family: u16, reply: u16) -> Result<(), ClosureError> {
+        let others = self.orders_of(reply);
         for client in 0..self.needs.clients {
             for index in 0..self.needs.skews.len() {
-                let skew = self.skew_ms(index);
-                let local = self.local_reply(self.replies.get(reply), client, skew);
-                let id = intern(&mut self.local_replies, &local, "set of replies")?;
-                self.family_replies[usize::from(family)].insert(id);
-                self.add_twin(family, id, &local)?;
+                let main = self.hand(family, reply, client, index)?;
+                for other in &others {
+                    let variant = self.hand(family, *other, client, index)?;
+                    if variant != main {
+                        self.variants.insert((variant, main));
+                    }
+                }
             }
         }
         Ok(())
     }
 
-    fn add_twin(&mut self, family: u16, id: u16, local: &Reply) -> Result<(), ClosureError> {
-        let mut found = false;
-        let twin = symbols::map_reply(local, &mut |text| match symbols::twin(text) {
-            Some(twin) => {
-                found = true;
-                twin
-            }
-            None => text.to_vec(),
-        });
-        if found {
-            let twin = intern(&mut self.local_replies, &twin, "set of replies")?;
-            self.family_replies[usize::from(family)].insert(twin);
-            self.twins.insert(twin, id);
-        }
-        Ok(())
+    fn hand(
+        &mut self,
+        family: u16,
+        reply: u16,
+        client: u8,
+        skew: usize,
+    ) -> Result<u16, ClosureError> {
+        let local = self.local_reply(self.replies.get(reply), client, skew);
+        let id = intern(&mut self.local_replies, &local, "set of replies")?;
+        self.family_replies[usize::from(family)].insert(id);
+        Ok(id)
     }
 }
 
@@ -247,14 +284,9 @@ pub fn retirement(mask: u8) -> [u8; GENERATIONS as usize] {
     map
 }
 
-/// A command line as the servers see it.
-pub fn to_server(
-    argv: &[Bytes],
-    client: u8,
-    skew_ms: i64,
-    horizon_ms: i64,
-) -> Result<Vec<Bytes>, String> {
-    argv.iter()
-        .map(|word| symbols::to_server(word, client, skew_ms, horizon_ms))
-        .collect()
+/// A command line after a client's retirement.
+pub(in crate::world) fn retired(argv: &[Bytes], client: u8, mask: u8) -> Vec<Bytes> {
+    let map = retirement(mask);
+    let mut retirement = Retirement::new(client, &map);
+    argv.iter().map(|word| retirement.text(word)).collect()
 }

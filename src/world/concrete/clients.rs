@@ -1,10 +1,11 @@
 //! Live client programs: their inputs, and what they do in answer.
 
 use super::steps::op_name;
-use super::{Cargo, ConcreteError, Parcel, Run, token_name};
+use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
 use crate::lock::{Input, Op, Output, Request, Waiting};
-use crate::trace::{Event, Outcome};
-use crate::world::closure::retirement;
+use crate::trace::{self, Event, Outcome};
+use crate::world::client::Symbolic;
+use crate::world::closure::{ending_of, retirement};
 use crate::world::layout::State;
 
 impl<'w, const W: usize> Run<'w, W> {
@@ -20,14 +21,13 @@ impl<'w, const W: usize> Run<'w, W> {
                 .world
                 .generations_in_flight(before, usize::from(client));
             let map = retirement(generations);
+            let token = self.fresh_token(client);
             let state = &mut self.clients[usize::from(client)];
             for (_, generation) in &mut state.tokens {
                 if let Some(new) = map.get(usize::from(*generation)) {
                     *generation = *new;
                 }
             }
-            state.attempt += 1;
-            let token = token_name(client, state.attempt);
             state.tokens.push((token.clone(), 0));
             token
         });
@@ -40,14 +40,27 @@ impl<'w, const W: usize> Run<'w, W> {
             },
             None,
         );
-        self.feed(client, Input::Call { op, token })
+        self.feed(
+            client,
+            Input::Call { op, token },
+            Symbolic::Call(op),
+            before,
+        )
     }
 
-    pub(super) fn feed(&mut self, client: u8, input: Input) -> Result<(), ConcreteError> {
+    /// Feeds an input to the live program; `symbolic` is what it is for the tables.
+    pub(super) fn feed(
+        &mut self,
+        client: u8,
+        input: Input,
+        symbolic: Symbolic,
+        before: &State<W>,
+    ) -> Result<(), ConcreteError> {
         let program = &mut self.clients[usize::from(client)].program;
-        let before = program.view();
+        let view = program.view();
         let output = program.step(&input)?;
-        for (thread, waiting) in before.threads {
+        self.compare_output(client, symbolic, before, &output)?;
+        for (thread, waiting) in view.threads {
             if let Waiting::Reply { node, .. } | Waiting::TimedOut { node } = waiting
                 && output.abandoned.contains(&thread)
             {
@@ -55,6 +68,36 @@ impl<'w, const W: usize> Run<'w, W> {
             }
         }
         self.carry_out(client, output);
+        Ok(())
+    }
+
+    /// The live program did what the tables say, as far as the world does not show it.
+    fn compare_output(
+        &mut self,
+        client: u8,
+        symbolic: Symbolic,
+        before: &State<W>,
+        output: &Output,
+    ) -> Result<(), ConcreteError> {
+        let class = self.world.class(before, usize::from(client));
+        let at = self.steps.len();
+        let Some((next, emitted)) = self.world.tables.step(class, symbolic) else {
+            return Err(mismatch(at, symbolic, "the tables have no such input"));
+        };
+        self.rounded |= emitted.rounded;
+        // At an open comparison the live program goes on.
+        let open = self.world.tables.facts[usize::from(next)]
+            .at_ticks
+            .iter()
+            .any(|o| *o != 0);
+        if !open && ending_of(output) != emitted.ending {
+            let detail = format!(
+                "client {client} ends with {:?}, not {:?}",
+                ending_of(output),
+                emitted.ending
+            );
+            return Err(mismatch(at, symbolic, detail));
+        }
         Ok(())
     }
 
@@ -72,7 +115,6 @@ impl<'w, const W: usize> Run<'w, W> {
         for request in output.sent {
             self.send(client, request);
         }
-        self.note_waits(client);
         let source = self.source(output.line);
         if let Some((op, outcome)) = output.outcome {
             self.log(
@@ -105,8 +147,6 @@ impl<'w, const W: usize> Run<'w, W> {
             argv,
             line,
         } = request;
-        let family = self.family(client, &argv);
-        self.clients[usize::from(client)].awaiting[usize::from(thread)] = family;
         let words = argv
             .iter()
             .map(|word| String::from_utf8_lossy(word).into_owned())
@@ -132,25 +172,40 @@ impl<'w, const W: usize> Run<'w, W> {
             old: self.uses_old(client, node),
             content,
             blocked: None,
+            held: false,
         });
         if self.cut.contains_key(&(client, node)) {
             self.lose(self.parcels.len() - 1);
         }
     }
 
-    /// Forgets what a thread asked for once it does not wait for it any more.
-    fn note_waits(&mut self, client: u8) {
-        let state = &mut self.clients[usize::from(client)];
-        let view = state.program.view();
-        for (thread, family) in state.awaiting.iter_mut().enumerate() {
-            let waits = view.threads.iter().any(|(id, waiting)| {
-                usize::from(*id) == thread
-                    && matches!(waiting, Waiting::Reply { .. } | Waiting::TimedOut { .. })
-            });
-            if !waits {
-                *family = None;
-            }
+    /// A pause strikes before the last `held` requests are sent.
+    pub(super) fn hold_back(&mut self, client: u8, held: u8) {
+        let sent = self.parcels.iter_mut().filter(|parcel| {
+            parcel.client == client && matches!(parcel.content, Cargo::Request(_))
+        });
+        let mut last: Vec<&mut Parcel> = sent.collect();
+        last.sort_by_key(|parcel| parcel.id);
+        let first = last.len() - usize::from(held).min(last.len());
+        let mut ids = Vec::new();
+        for parcel in last.split_off(first) {
+            parcel.held = true;
+            ids.push(parcel.id);
         }
+        self.fault(trace::Fault::ClientPause { client, held: ids });
+        self.clients[usize::from(client)].paused = Some(0);
+    }
+
+    /// What a pause held back is sent.
+    pub(super) fn let_go(&mut self, client: u8) {
+        let held = |parcel: &Parcel| parcel.client == client && parcel.held;
+        let cut = &self.cut;
+        self.parcels
+            .retain(|parcel| !held(parcel) || !cut.contains_key(&(client, parcel.node)));
+        let parcels = self.parcels.iter_mut();
+        parcels
+            .filter(|parcel| parcel.client == client)
+            .for_each(|parcel| parcel.held = false);
     }
 
     pub(super) fn crash(&mut self, client: u8) {
@@ -160,11 +215,15 @@ impl<'w, const W: usize> Run<'w, W> {
                 parcel.awaited = false;
             }
             let request = matches!(parcel.content, Cargo::Request(_));
-            parcel.client != client || (request && parcel.blocked.is_none())
+            parcel.client != client || (request && parcel.blocked.is_none() && !parcel.held)
         });
     }
 
-    pub(super) fn advance(&mut self, drift: Option<(u8, u8)>) -> Result<(), ConcreteError> {
+    pub(super) fn advance(
+        &mut self,
+        drift: Option<(u8, u8)>,
+        before: &State<W>,
+    ) -> Result<(), ConcreteError> {
         self.tick += 1;
         self.log(Event::Tick, None);
         let tick_ms = self.tick_ms;
@@ -182,7 +241,8 @@ impl<'w, const W: usize> Run<'w, W> {
                 *paused += 1;
             } else if !state.crashed && ticks > 0 {
                 let ms = self.tick_ms * i64::from(ticks);
-                self.feed(client, Input::Advance { ms })?;
+                let symbolic = Symbolic::Advance(ticks);
+                self.feed(client, Input::Advance { ms }, symbolic, before)?;
             }
         }
         // Beliefs may have lapsed with the tick: the step shows them as they are now.

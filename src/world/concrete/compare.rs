@@ -1,85 +1,48 @@
-//! Canonical forms of what is concrete, and the comparison with the tables.
+//! The comparison of what is concrete with what a path claims.
+//!
+//! Clients are compared by what can be seen of them: the class of an automaton is
+//! what all further inputs show, and along the path everything that a live
+//! program does is held against the tables.
 
-use super::{ConcreteError, Run, mismatch};
-use crate::redis::{Bytes, Reply};
-use crate::trace;
+use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
+use crate::lock::Input;
+use crate::redis::Reply;
+use crate::world::client::{Facade, Wait};
 use crate::world::layout::State;
+use crate::world::message::{Content, Message};
 use crate::world::moves::Move;
 use crate::world::node::Keyspace;
-use crate::world::symbols::{self, PRESENT};
 
 impl<'w, const W: usize> Run<'w, W> {
-    pub(super) fn name(&self, text: &[u8]) -> Vec<u8> {
-        let mut names: Vec<(Vec<u8>, String)> = Vec::new();
-        for (client, state) in self.clients.iter().enumerate() {
-            let client = client as u8;
-            for (token, generation) in &state.tokens {
-                names.push((
-                    token.clone().into_bytes(),
-                    symbols::token(client, *generation),
-                ));
-            }
-            names.push((
-                trace::owner_name(client).into_bytes(),
-                symbols::owner(client),
-            ));
-        }
-        replace(text, &names)
-    }
-
-    pub(super) fn canonical(&self, text: &[u8]) -> Vec<u8> {
-        symbols::map_times(&self.name(text), self.now(), |distance| {
-            PRESENT + symbols::clamp(distance, self.horizon_ms)
-        })
-    }
-
-    pub(super) fn canonical_reply(&self, reply: &Reply) -> Reply {
-        symbols::map_reply(reply, &mut |text| self.canonical(text))
-    }
-
-    /// The client's own canonical form of a text.
-    fn canonical_local(&self, client: u8, text: &[u8]) -> Vec<u8> {
-        let clock =
-            self.now() + self.clients[usize::from(client)].offset_ms - self.paused_ms(client);
-        let timed = symbols::map_times(&self.name(text), clock, |distance| {
-            PRESENT + symbols::clamp(distance, self.horizon_ms)
-        });
-        symbols::to_local(&timed, client, 0, self.horizon_ms)
-    }
-
     pub(super) fn paused_ms(&self, client: u8) -> i64 {
         let ticks = self.clients[usize::from(client)].paused.unwrap_or(0);
         i64::from(ticks) * self.tick_ms
     }
 
-    pub(super) fn family(&self, client: u8, argv: &[Bytes]) -> Option<u16> {
-        let masked: Vec<Bytes> = argv
-            .iter()
-            .map(|word| symbols::mask_times(&self.canonical_local(client, word)))
-            .collect();
-        self.world.tables.closure.families.find(&masked)
-    }
-
-    /// Every live client and every node is where the path says.
+    /// Every live client, every message and every node is where the path says.
     pub(super) fn compare(
         &self,
         at: usize,
         step: Move,
         after: &State<W>,
     ) -> Result<(), ConcreteError> {
-        for client in 0..self.world.config.clients {
+        let clients = 0..self.world.config.clients;
+        if clients
+            .clone()
+            .any(|client| self.world.is_open(after, client))
+        {
+            // The live program has gone on already, in the way that the next move
+            // says.
+            return Ok(());
+        }
+        for client in clients {
             self.compare_client(at, step, after, client)?;
+            self.compare_messages(at, step, after, client)?;
         }
         for (node, keyspace) in self.nodes.iter().enumerate() {
-            let canonical = keyspace.renamed(&|text| self.canonical(text));
-            let claimed = self
-                .world
-                .tables
-                .closure
-                .keyspaces
-                .get(self.world.keyspace(after, node));
-            if !canonical.same_content(claimed) {
-                let detail = format!("node {node} holds {canonical:?}, not {claimed:?}");
+            let claimed = self.claimed(self.world.keyspace(after, node));
+            if !self.reading().is_keyspace(keyspace, claimed) {
+                let detail = format!("node {node} holds {keyspace:?}, not {claimed:?}");
                 return Err(mismatch(at, step, detail));
             }
             self.compare_replica(at, step, after, node)?;
@@ -87,6 +50,10 @@ impl<'w, const W: usize> Run<'w, W> {
             self.compare_silence(at, step, after, node)?;
         }
         Ok(())
+    }
+
+    fn claimed(&self, id: u16) -> &Keyspace {
+        self.world.tables.closure.keyspaces.get(id)
     }
 
     /// What a node's replica may hold is what the path says.
@@ -97,17 +64,14 @@ impl<'w, const W: usize> Run<'w, W> {
         after: &State<W>,
         node: usize,
     ) -> Result<(), ConcreteError> {
-        let keyspaces = &self.world.tables.closure.keyspaces;
         let behind = self.world.behind(after, node);
-        let claimed: Vec<&Keyspace> = behind.iter().map(|id| keyspaces.get(*id)).collect();
-        let history = self.replicas[node].history.iter();
-        let held: Vec<Keyspace> = history
-            .map(|keyspace| keyspace.renamed(&|text| self.canonical(text)))
-            .collect();
-        let same = |(held, claimed): (&Keyspace, &&Keyspace)| held.same_content(claimed);
-        if held.len() == claimed.len() && held.iter().zip(&claimed).all(same) {
+        let held = &self.replicas[node].history;
+        let same =
+            |(held, id): (&Keyspace, &u16)| self.reading().is_keyspace(held, self.claimed(*id));
+        if held.len() == behind.len() && held.iter().zip(&behind).all(same) {
             return Ok(());
         }
+        let claimed: Vec<&Keyspace> = behind.iter().map(|id| self.claimed(*id)).collect();
         let detail = format!("the replica of node {node} may hold {held:?}, not {claimed:?}");
         Err(mismatch(at, step, detail))
     }
@@ -120,12 +84,10 @@ impl<'w, const W: usize> Run<'w, W> {
         after: &State<W>,
         node: usize,
     ) -> Result<(), ConcreteError> {
-        let keyspaces = &self.world.tables.closure.keyspaces;
-        let claimed = self.world.old(after, node).map(|id| keyspaces.get(id));
-        let old = self.split.get(&(node as u8));
-        let held = old.map(|(keyspace, _)| keyspace.renamed(&|text| self.canonical(text)));
-        let same = match (&held, claimed) {
-            (Some(held), Some(claimed)) => held.same_content(claimed),
+        let claimed = self.world.old(after, node).map(|id| self.claimed(id));
+        let held = self.split.get(&(node as u8)).map(|(keyspace, _)| keyspace);
+        let same = match (held, claimed) {
+            (Some(held), Some(claimed)) => self.reading().is_keyspace(held, claimed),
             (held, claimed) => held.is_none() && claimed.is_none(),
         };
         if same {
@@ -146,36 +108,119 @@ impl<'w, const W: usize> Run<'w, W> {
         if state.crashed {
             return Ok(());
         }
-        let key = state
-            .program
-            .key(&|text| self.canonical_local(client, text))?;
-        let local = self.world.tables.closure.find_local(key, state.awaiting);
-        let class = local.map(|id| self.world.tables.class_of[id as usize]);
-        let claimed = self.world.class(after, usize::from(client));
-        if class == Some(claimed) {
+        let claimed = self.world.facade(after, client);
+        let renews = self.file.renews;
+        let is = Facade::of(&state.program.view(), renews);
+        // Whether a validity is over is compared where it matters.
+        let same = Facade {
+            valid: claimed.valid,
+            valid_at_ticks: claimed.valid_at_ticks,
+            ..is.clone()
+        };
+        if same == *claimed {
             return Ok(());
         }
-        let view = state.program.view();
-        let detail = format!("client {client} is in {class:?} with {view:?}, not in {claimed}");
+        let detail = format!("client {client} is {is:?}, not {claimed:?}");
         Err(mismatch(at, step, detail))
     }
-}
 
-/// Replaces every occurrence of the first matching name.
-pub(super) fn replace(text: &[u8], names: &[(Vec<u8>, String)]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut i = 0;
-    while i < text.len() {
-        match names.iter().find(|(name, _)| text[i..].starts_with(name)) {
-            Some((name, symbol)) => {
-                out.extend_from_slice(symbol.as_bytes());
-                i += name.len();
+    /// What is in flight of a client is what the path says.
+    fn compare_messages(
+        &self,
+        at: usize,
+        step: Move,
+        after: &State<W>,
+        client: u8,
+    ) -> Result<(), ConcreteError> {
+        let claimed = self.world.messages_of(after, client);
+        let own = |parcel: &&Parcel| parcel.client == client;
+        let parcels: Vec<&Parcel> = self.parcels.iter().filter(own).collect();
+        let mut left = parcels.clone();
+        let mut found = |message: &Message| {
+            let place = left.iter().position(|parcel| self.is(parcel, message));
+            place.map(|place| left.remove(place)).is_some()
+        };
+        if parcels.len() == claimed.len() && claimed.iter().all(&mut found) {
+            return Ok(());
+        }
+        let ids: Vec<u32> = parcels.iter().map(|parcel| parcel.id).collect();
+        let detail = format!("client {client} has {ids:?} in flight, and not {claimed:?}");
+        Err(mismatch(at, step, detail))
+    }
+
+    /// The parcel is this message.
+    pub(super) fn is(&self, parcel: &Parcel, message: &Message) -> bool {
+        let same_place = parcel.node == message.node
+            && parcel.thread == message.thread
+            && parcel.awaited == message.awaited
+            && parcel.old == message.old
+            && parcel.blocked == message.blocked
+            && parcel.held == message.held;
+        let closure = &self.world.tables.closure;
+        same_place
+            && match (&parcel.content, message.content) {
+                (Cargo::Request(argv), Content::Request(id)) => self
+                    .reading()
+                    .is_command(argv, &closure.commands.get(id).argv),
+                (Cargo::Reply(reply), Content::Reply(id)) => self.is_reply(reply, id),
+                (Cargo::Broken, Content::Broken) => true,
+                _ => false,
             }
-            None => {
-                out.push(text[i]);
-                i += 1;
+    }
+
+    /// The reply is this one, or lists the same in another order.
+    fn is_reply(&self, reply: &Reply, id: u16) -> bool {
+        let closure = &self.world.tables.closure;
+        let reading = self.reading();
+        reading.is_reply(reply, closure.replies.get(id))
+            || closure
+                .orders_of(id)
+                .into_iter()
+                .any(|other| reading.is_reply(reply, closure.replies.get(other)))
+    }
+
+    /// At the end of a path every client's validity is what the path says; if it
+    /// ends between two ticks, it may not be.
+    pub(super) fn compare_validity(&self, after: &State<W>) -> Result<(), ConcreteError> {
+        for client in 0..self.world.config.clients {
+            let state = &self.clients[usize::from(client)];
+            if state.crashed {
+                continue;
+            }
+            let mut program = state.program.clone();
+            let ms = self.paused_ms(client);
+            program.step(&Input::Advance { ms })?;
+            if self.world.valid(after, usize::from(client)) != program.view().valid {
+                let what = format!(
+                    "client {} to act in the last ms of its validity",
+                    crate::world::symbols::letter(client)
+                );
+                return Err(ConcreteError::BetweenTicks { what });
             }
         }
+        Ok(())
     }
-    out
+
+    /// A comparison that was open goes the way that it goes at ticks.
+    pub(super) fn compare_choice(
+        &self,
+        before: &State<W>,
+        client: u8,
+        thread: u8,
+        value: u8,
+    ) -> Result<bool, ConcreteError> {
+        let Wait::Open { at_ticks } =
+            self.world.facade(before, client).threads[usize::from(thread)]
+        else {
+            return Ok(false);
+        };
+        if at_ticks == (value == 1) {
+            return Ok(true);
+        }
+        let what = format!(
+            "a comparison of times by client {} to come out as it does",
+            crate::world::symbols::letter(client)
+        );
+        Err(ConcreteError::BetweenTicks { what })
+    }
 }

@@ -4,9 +4,12 @@ use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
 use crate::lock::Input;
 use crate::redis::Reply;
 use crate::trace::{self, Event};
+use crate::world::client::Symbolic;
+use crate::world::execute::Executed;
 use crate::world::layout::State;
-use crate::world::message::{Content, Message};
+use crate::world::message::Content;
 use crate::world::moves::Move;
+use crate::world::tables::NONE;
 use crate::world::wait;
 
 impl<'w, const W: usize> Run<'w, W> {
@@ -29,55 +32,72 @@ impl<'w, const W: usize> Run<'w, W> {
             .ok_or_else(|| mismatch(at, step, format!("no such message in flight: {message:?}")))
     }
 
-    fn is(&self, parcel: &Parcel, message: &Message) -> bool {
-        let same_place = parcel.node == message.node
-            && parcel.thread == message.thread
-            && parcel.awaited == message.awaited
-            && parcel.old == message.old
-            && parcel.blocked == message.blocked;
-        let closure = &self.world.tables.closure;
-        same_place
-            && match (&parcel.content, message.content) {
-                (Cargo::Request(argv), Content::Request(id)) => {
-                    let command = closure.commands.get(id);
-                    argv.iter()
-                        .map(|word| self.canonical(word))
-                        .eq(command.argv.iter().cloned())
-                }
-                (Cargo::Reply(reply), Content::Reply(id)) => {
-                    *closure.replies.get(id) == self.canonical_reply(reply)
-                }
-                (Cargo::Broken, Content::Broken) => true,
-                _ => false,
-            }
-    }
-
-    pub(super) fn execute(&mut self, index: usize) {
+    pub(super) fn execute(
+        &mut self,
+        index: usize,
+        [before, after]: [&State<W>; 2],
+        place: (u8, u8),
+    ) -> Result<(), ConcreteError> {
         let Parcel { client, node, .. } = self.parcels[index];
-        let now = self.now();
+        let keyspace = |state| self.world.keyspace(state, usize::from(node));
+        let changes = keyspace(before) != keyspace(after);
         let old = self.parcels[index].old;
         let left_behind = self.split.get(&node).filter(|_| old);
         let keyspace = match left_behind {
-            Some((keyspace, _)) => keyspace,
-            None => &self.nodes[usize::from(node)],
+            Some((keyspace, _)) => keyspace.clone(),
+            None => self.nodes[usize::from(node)].clone(),
         };
         let Cargo::Request(argv) = &self.parcels[index].content else {
-            return;
+            return Ok(());
         };
-        if let Ok(Some(ticks)) = wait::ticks(argv, self.tick_ms) {
+        let argv = argv.clone();
+        if let Ok(Some(ticks)) = wait::ticks(&argv, self.tick_ms) {
             self.begin_wait(index, ticks);
-            return;
+            return Ok(());
         }
-        let executed = match self.refuses(node, old) {
-            true => keyspace.execute_alone_at(now, &mut self.scripts, client, argv),
-            false => keyspace.execute_at(now, &mut self.scripts, client, argv),
-        };
+        let alone = self.refuses(node, old);
+        let executed = self.executed(&keyspace, client, &argv, alone);
+        self.compare_execution(&executed, before, place, alone)?;
         match self.split.get_mut(&node).filter(|_| old) {
             Some((keyspace, _)) => *keyspace = executed.after,
-            None => self.write_to(node, executed.after),
+            None => self.write_to(node, executed.after, changes),
         }
         self.note_command(index);
-        self.answer(index, executed.reply);
+        if let Some(reply) = executed.replies.into_iter().next() {
+            self.answer(index, reply);
+        }
+        Ok(())
+    }
+
+    /// The formal server did what the tables say, as far as the world does not show
+    /// it.
+    fn compare_execution(
+        &mut self,
+        executed: &Executed,
+        before: &State<W>,
+        (client, slot): (u8, u8),
+        alone: bool,
+    ) -> Result<(), ConcreteError> {
+        let at = self.steps.len();
+        let step = Move::Execute { client, slot };
+        let message = self.world.message_in(before, client, slot);
+        let claimed = message.and_then(|message| self.world.execution(before, &message, alone));
+        let Some(claimed) = claimed else {
+            return Err(mismatch(at, step, "the tables have no such command"));
+        };
+        self.rounded |= claimed.rounded;
+        if let Some((refusal, _)) = &executed.refusal {
+            let detail = format!("the formal server refuses the command: {refusal}");
+            return Err(mismatch(at, step, detail));
+        }
+        if executed.effect != claimed.effect {
+            let detail = format!(
+                "the command has the effect {:?}, not {:?}",
+                executed.effect, claimed.effect
+            );
+            return Err(mismatch(at, step, detail));
+        }
+        Ok(())
     }
 
     /// The node gives its reply, and somebody waits for it, or not.
@@ -117,7 +137,15 @@ impl<'w, const W: usize> Run<'w, W> {
         }
     }
 
-    pub(super) fn deliver(&mut self, index: usize) -> Result<(), ConcreteError> {
+    pub(super) fn deliver(
+        &mut self,
+        index: usize,
+        before: &State<W>,
+        (_, slot): (u8, u8),
+    ) -> Result<(), ConcreteError> {
+        let claimed = self
+            .world
+            .message_in(before, self.parcels[index].client, slot);
         let Parcel {
             id: message,
             client,
@@ -139,13 +167,16 @@ impl<'w, const W: usize> Run<'w, W> {
                     },
                     None,
                 );
-                self.feed(
-                    client,
-                    Input::Reply {
-                        thread,
-                        reply: told,
-                    },
-                )
+                let reply = match claimed.map(|message| message.content) {
+                    Some(Content::Reply(id)) => self.world.local_reply(before, client, id),
+                    _ => NONE,
+                };
+                let symbolic = Symbolic::Reply { thread, reply };
+                let input = Input::Reply {
+                    thread,
+                    reply: told,
+                };
+                self.feed(client, input, symbolic, before)
             }
             _ => {
                 self.log(
@@ -158,14 +189,14 @@ impl<'w, const W: usize> Run<'w, W> {
                     None,
                 );
                 let message = trace::CONNECTION_FAILED.into();
-                self.feed(
-                    client,
-                    Input::Fail {
-                        thread,
-                        definite: false,
-                        message,
-                    },
-                )
+                let definite = false;
+                let symbolic = Symbolic::Fail { thread, definite };
+                let input = Input::Fail {
+                    thread,
+                    definite,
+                    message,
+                };
+                self.feed(client, input, symbolic, before)
             }
         }
     }
@@ -193,6 +224,7 @@ impl<'w, const W: usize> Run<'w, W> {
                 parcel.old = false;
                 parcel.content = Cargo::Broken;
                 parcel.blocked = None;
+                parcel.held = false;
                 return parcel.awaited;
             }
             true

@@ -11,18 +11,22 @@ mod compare;
 mod messages;
 mod moves;
 mod nodes;
+mod reading;
 mod replicas;
 mod silence;
 mod steps;
 
 use std::collections::BTreeMap;
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use crate::lock::{Config, LockError, LockFile, Program};
 use crate::redis::{Bytes, Reply, ScriptEngine};
 use crate::trace::{self, Step, Trace};
 
 use super::catalogue::Property;
-use super::client::THREADS;
+use super::execute::{Executed, Executor};
 use super::layout::State;
 use super::moves::Move;
 use super::node::Keyspace;
@@ -47,6 +51,9 @@ pub enum ConcreteError {
         what: String,
         detail: String,
     },
+    /// The path needs something to happen between two ticks.
+    #[error("it needs {what}, between two ticks of the model")]
+    BetweenTicks { what: String },
 }
 
 /// A path: the moves, each with the state after it.
@@ -64,6 +71,14 @@ pub struct Heading {
     pub assumptions: Vec<trace::Assumption>,
 }
 
+/// A path made concrete.
+pub struct Concrete {
+    pub trace: Trace,
+    /// Something ends in the run after a time that is no whole number of ticks: what
+    /// the trace shows may be due to that.
+    pub rounded: bool,
+}
+
 /// Runs `moves` and writes them down as a trace.
 ///
 /// # Errors
@@ -74,25 +89,16 @@ pub fn concretise<const W: usize>(
     config: &Config,
     moves: &Moves<W>,
     heading: Heading,
-) -> Result<Trace, ConcreteError> {
-    let mut run = Run::start(world, file, config)?;
-    let mut before = world.start();
-    for (at, (action, after)) in moves.iter().enumerate() {
-        let step = Move::decode(*action).ok_or_else(|| mismatch(at, "move", "unknown code"))?;
-        let first = run.steps.len();
-        run.take(at, step, &before)?;
-        run.compare(at, step, after)?;
-        let violates = violations(world, &before, *action, after);
-        run.finish_move(first, violates);
-        before = *after;
-    }
-    if heading.property == Some(Property::DeadlockFreedom)
+) -> Result<Concrete, ConcreteError> {
+    let mut run = Run::start(world, file, config, &Texts::readable())?;
+    run.follow(moves, heading.property)?;
+    if let Some(Property::Branching(property)) = heading.property
         && let Some(last) = run.steps.last_mut()
     {
-        last.violates
-            .push(Property::DeadlockFreedom.info().id.into());
+        last.violates.push(property.info().id.into());
     }
-    Ok(Trace {
+    let rounded = run.rounded;
+    let trace = Trace {
         schema: trace::SCHEMA.into(),
         lock: reference(file),
         setup: heading.setup,
@@ -100,7 +106,24 @@ pub fn concretise<const W: usize>(
         property: heading.property.map(|property| property.info().id.into()),
         seed: heading.seed,
         steps: run.told(),
-    })
+    };
+    Ok(Concrete { trace, rounded })
+}
+
+/// Runs `moves` with random tokens, owners and start times, and compares every
+/// state with what the path claims.
+///
+/// # Errors
+/// See [`ConcreteError`].
+pub fn verify<const W: usize>(
+    world: &World<W>,
+    file: &LockFile,
+    config: &Config,
+    moves: &Moves<W>,
+    seed: u64,
+) -> Result<(), ConcreteError> {
+    let texts = Texts::random(seed, world.config.clients);
+    Run::start(world, file, config, &texts)?.follow(moves, None)
 }
 
 /// A lock file as traces and reports name it.
@@ -135,6 +158,48 @@ fn mismatch(at: usize, what: impl std::fmt::Debug, detail: impl Into<String>) ->
     }
 }
 
+/// How a run makes up what its texts and times are.
+struct Texts {
+    /// The clock at tick 0, in ms since 1970.
+    epoch_ms: i64,
+    owners: Vec<String>,
+    /// Random tokens.
+    random: Option<ChaCha8Rng>,
+}
+
+/// Letters of tokens and owners.
+const ALPHABET: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+
+impl Texts {
+    /// Those of a trace, which somebody is to read.
+    fn readable() -> Texts {
+        Texts {
+            epoch_ms: trace::EPOCH_MS,
+            owners: (0..u8::MAX).map(trace::owner_name).collect(),
+            random: None,
+        }
+    }
+
+    /// Any texts, at any time of the years in which time stamps have 13 digits.
+    fn random(seed: u64, clients: u8) -> Texts {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let epoch_ms = random.random_range(1_000_000_000_000..9_000_000_000_000i64);
+        let owners = (0..clients).map(|_| word(&mut random)).collect();
+        Texts {
+            epoch_ms,
+            owners,
+            random: Some(random),
+        }
+    }
+}
+
+/// A random word, long enough to be unlike any other.
+fn word(random: &mut ChaCha8Rng) -> String {
+    let length = random.random_range(12..40usize);
+    let letter = |_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())]);
+    (0..length).map(letter).collect()
+}
+
 /// A message with its real content.
 struct Parcel {
     id: u32,
@@ -147,6 +212,8 @@ struct Parcel {
     content: Cargo,
     /// A WAIT that its server holds back: ticks until it gives up.
     blocked: Option<u8>,
+    /// Its client was paused before it had sent it.
+    held: bool,
 }
 
 enum Cargo {
@@ -157,6 +224,8 @@ enum Cargo {
 
 struct Client {
     program: Program,
+    /// Its stable identity.
+    owner: String,
     crashed: bool,
     /// Ticks paused so far.
     paused: Option<u8>,
@@ -165,14 +234,16 @@ struct Client {
     attempt: u32,
     /// Every token it had, with the generation that the tables give it.
     tokens: Vec<(String, u8)>,
-    awaiting: [Option<u16>; THREADS],
 }
 
 struct Run<'w, const W: usize> {
     world: &'w World<W>,
     file: &'w LockFile,
+    /// What one tick adds to every clock, in ms.
     tick_ms: i64,
-    horizon_ms: i64,
+    epoch_ms: i64,
+    /// Where random tokens come from.
+    random: Option<ChaCha8Rng>,
     scripts: ScriptEngine,
     clients: Vec<Client>,
     nodes: Vec<Keyspace>,
@@ -193,6 +264,7 @@ struct Run<'w, const W: usize> {
     next_id: u32,
     tick: u32,
     steps: Vec<Step>,
+    rounded: bool,
 }
 
 /// The token of a client's attempt in a concrete run: readable, and unlike any other.
@@ -208,22 +280,19 @@ impl<'w, const W: usize> Run<'w, W> {
         world: &'w World<W>,
         file: &'w LockFile,
         config: &Config,
+        texts: &Texts,
     ) -> Result<Self, ConcreteError> {
         let clients = (0..world.config.clients)
             .map(|client| {
+                let owner = texts.owners[usize::from(client)].clone();
                 Ok(Client {
-                    program: Program::start(
-                        file,
-                        config,
-                        &trace::owner_name(client),
-                        trace::EPOCH_MS,
-                    )?,
+                    program: Program::start(file, config, &owner, texts.epoch_ms)?,
+                    owner,
                     crashed: false,
                     paused: None,
                     offset_ms: 0,
                     attempt: 0,
                     tokens: Vec::new(),
-                    awaiting: [None; THREADS],
                 })
             })
             .collect::<Result<Vec<Client>, LockError>>()?;
@@ -232,8 +301,9 @@ impl<'w, const W: usize> Run<'w, W> {
         Ok(Run {
             world,
             file,
-            tick_ms: world.tables.needs.tick_ms,
-            horizon_ms: world.tables.needs.horizon_ms,
+            tick_ms: world.tables.needs.step_ms,
+            epoch_ms: texts.epoch_ms,
+            random: texts.random.clone(),
             scripts: ScriptEngine::new()?,
             clients,
             synced: nodes.clone(),
@@ -248,10 +318,61 @@ impl<'w, const W: usize> Run<'w, W> {
             next_id: 1,
             tick: 0,
             steps: Vec::new(),
+            rounded: false,
         })
     }
 
+    /// Takes the moves one after the other, and compares.
+    fn follow(
+        &mut self,
+        moves: &Moves<W>,
+        property: Option<Property>,
+    ) -> Result<(), ConcreteError> {
+        let mut before = self.world.start();
+        for (at, (action, after)) in moves.iter().enumerate() {
+            let step = Move::decode(*action).ok_or_else(|| mismatch(at, "move", "unknown code"))?;
+            let first = self.steps.len();
+            self.take(at, step, &before, after)?;
+            self.compare(at, step, after)?;
+            let violates = violations(self.world, &before, *action, after);
+            self.finish_move(first, violates);
+            before = *after;
+        }
+        if property.is_some_and(Property::asks_for_validity) {
+            self.compare_validity(&before)?;
+        }
+        Ok(())
+    }
+
     fn now(&self) -> i64 {
-        trace::EPOCH_MS + i64::from(self.tick) * self.tick_ms
+        self.epoch_ms + i64::from(self.tick) * self.tick_ms
+    }
+
+    /// What a formal server makes of a command now.
+    fn executed(
+        &mut self,
+        keyspace: &Keyspace,
+        client: u8,
+        argv: &[Bytes],
+        alone: bool,
+    ) -> Executed {
+        let present = self.now();
+        let mut executor = Executor {
+            scripts: &mut self.scripts,
+            rules: &self.world.tables.closure.rules,
+            scale: None,
+            present,
+        };
+        executor.execute(keyspace, client, argv, alone)
+    }
+
+    /// A new attempt's token.
+    fn fresh_token(&mut self, client: u8) -> String {
+        let state = &mut self.clients[usize::from(client)];
+        state.attempt += 1;
+        match &mut self.random {
+            Some(random) => word(random),
+            None => token_name(client, state.attempt),
+        }
     }
 }

@@ -1,9 +1,13 @@
 //! One move of a path, carried out.
 
+// A new fault or move must not slip through.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::{Cargo, ConcreteError, Parcel, Run};
 use crate::lock::Input;
 use crate::trace::{self, Event};
 use crate::world::catalogue::Fault;
+use crate::world::client::Symbolic;
 use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::node::Keyspace;
@@ -14,7 +18,10 @@ impl<'w, const W: usize> Run<'w, W> {
         at: usize,
         step: Move,
         before: &State<W>,
+        after: &State<W>,
     ) -> Result<(), ConcreteError> {
+        let keyspace = |state, node: u8| self.world.keyspace(state, usize::from(node));
+        let changes = |node| keyspace(before, node) != keyspace(after, node);
         match step {
             Move::Call { client, op } => self.call(client, op, before)?,
             Move::Wake { client, thread } => {
@@ -29,13 +36,21 @@ impl<'w, const W: usize> Run<'w, W> {
                     },
                     None,
                 );
-                self.feed(client, Input::Wake { thread })?;
+                self.feed(
+                    client,
+                    Input::Wake { thread },
+                    Symbolic::Wake(thread),
+                    before,
+                )?;
             }
             Move::Choose {
                 client,
                 thread,
                 value,
             } => {
+                if self.compare_choice(before, client, thread, value)? {
+                    return Ok(());
+                }
                 self.log(
                     Event::Choose {
                         client,
@@ -44,29 +59,34 @@ impl<'w, const W: usize> Run<'w, W> {
                     },
                     None,
                 );
-                self.feed(client, Input::Choose { thread, value })?;
+                let symbolic = Symbolic::Choose { thread, value };
+                self.feed(client, Input::Choose { thread, value }, symbolic, before)?;
             }
             Move::Execute { client, slot } => {
                 let index = self.find(at, step, before, client, slot)?;
-                self.execute(index);
+                self.execute(index, [before, after], (client, slot))?;
             }
             Move::Deliver { client, slot } => {
                 let index = self.find(at, step, before, client, slot)?;
-                self.deliver(index)?;
+                self.deliver(index, before, (client, slot))?;
             }
             Move::Acknowledge { client, slot } => {
                 let index = self.find(at, step, before, client, slot)?;
                 self.acknowledge(index);
             }
+            Move::PauseAfter { client, act, held } => {
+                self.take(at, act.of(client), before, after)?;
+                self.hold_back(client, held);
+            }
             Move::Write { client } => self.log(Event::Write { client }, None),
             Move::Tick => {
                 self.tick_silence();
-                self.advance(None)?;
+                self.advance(None, before)?;
             }
             Move::Drift { client, ticks } => {
                 self.tick_silence();
                 self.fault(trace::Fault::ClientDrift { client, ticks });
-                self.advance(Some((client, ticks)))?;
+                self.advance(Some((client, ticks)), before)?;
             }
             Move::Lose { client, slot } => {
                 let index = self.find(at, step, before, client, slot)?;
@@ -90,27 +110,23 @@ impl<'w, const W: usize> Run<'w, W> {
                     ticks,
                 });
             }
-            _ => self.take_fault(step)?,
-        }
-        Ok(())
-    }
-
-    fn take_fault(&mut self, step: Move) -> Result<(), ConcreteError> {
-        match step {
             Move::Crash { client } => {
                 self.fault(trace::Fault::ClientCrash { client });
                 self.crash(client);
             }
             Move::Pause { client } => {
-                self.fault(trace::Fault::ClientPause { client });
+                let held = Vec::new();
+                self.fault(trace::Fault::ClientPause { client, held });
                 self.clients[usize::from(client)].paused = Some(0);
             }
             Move::Resume { client } => {
                 self.fault(trace::Fault::ClientResume { client });
+                self.let_go(client);
                 let ticks = self.clients[usize::from(client)].paused.take().unwrap_or(0);
                 let ms = self.tick_ms * i64::from(ticks);
                 if ms > 0 {
-                    self.feed(client, Input::Advance { ms })?;
+                    let symbolic = Symbolic::Advance(ticks);
+                    self.feed(client, Input::Advance { ms }, symbolic, before)?;
                 }
             }
             Move::Overrun { client } => self.fault(trace::Fault::Overrun { client }),
@@ -120,40 +136,34 @@ impl<'w, const W: usize> Run<'w, W> {
                 let ms = offset_ms - self.clients[usize::from(client)].offset_ms;
                 self.clients[usize::from(client)].offset_ms = offset_ms;
                 self.fault(trace::Fault::ClientSkew { client, offset_ms });
-                self.feed(client, Input::Skew { ms })?;
+                let symbolic = Symbolic::Skew((ms / self.tick_ms) as i8);
+                self.feed(client, Input::Skew { ms }, symbolic, before)?;
             }
             Move::Cut { client, node } => {
                 self.fault(trace::Fault::LinkCut { client, node });
                 self.cut.insert((client, node), true);
                 self.parcels
-                    .retain(|parcel| parcel.client != client || parcel.node != node);
+                    .retain(|parcel| parcel.held || parcel.client != client || parcel.node != node);
             }
             Move::Heal { client, node } => {
                 self.fault(trace::Fault::LinkHeal { client, node });
                 self.cut.remove(&(client, node));
             }
-            _ => self.take_node_fault(step),
-        }
-        Ok(())
-    }
-
-    fn take_node_fault(&mut self, step: Move) {
-        match step {
             Move::Fsync { node } => {
                 self.fault(trace::Fault::NodeFsync { node });
                 self.synced[usize::from(node)] = self.nodes[usize::from(node)].clone();
             }
             Move::RestartNone { node } => {
                 let empty = self.nodes[usize::from(node)].emptied();
-                self.restart(node, "none", empty);
+                self.restart(node, "none", empty, changes(node));
             }
             Move::RestartEverysec { node } => {
                 let synced = self.synced[usize::from(node)].clone();
-                self.restart(node, "everysec", synced);
+                self.restart(node, "everysec", synced, changes(node));
             }
             Move::RestartAlways { node } => {
                 let same = self.nodes[usize::from(node)].clone();
-                self.restart(node, "always", same);
+                self.restart(node, "always", same, changes(node));
             }
             Move::PauseNode { node } => self.fault(trace::Fault::NodePause { node }),
             Move::ResumeNode { node } => self.fault(trace::Fault::NodeResume { node }),
@@ -161,7 +171,7 @@ impl<'w, const W: usize> Run<'w, W> {
                 let size = i64::from(self.world.tables.needs.jump) * self.tick_ms;
                 let offset_ms = if back { -size } else { size };
                 self.fault(trace::Fault::ClockJump { node, offset_ms });
-                let jump = |keyspace: &Keyspace| keyspace.jump(offset_ms, true, i64::MAX);
+                let jump = |keyspace: &Keyspace| keyspace.jump_concrete(offset_ms);
                 self.change_node(usize::from(node), jump);
             }
             Move::Failover { node, lost } => {
@@ -199,7 +209,7 @@ impl<'w, const W: usize> Run<'w, W> {
             Move::FallSilent { node } => self.fall_silent(node),
             Move::Refuse { node, old } => self.refuse(node, old),
             Move::Regain { node } => self.regain(node),
-            _ => {}
         }
+        Ok(())
     }
 }

@@ -6,14 +6,14 @@ use crate::trace;
 use crate::world::node::Keyspace;
 
 impl<'w, const W: usize> Run<'w, W> {
-    pub(super) fn restart(&mut self, node: u8, persistence: &str, after: Keyspace) {
+    pub(super) fn restart(&mut self, node: u8, persistence: &str, after: Keyspace, changes: bool) {
         let loses = after != self.nodes[usize::from(node)];
         let persistence = persistence.to_owned();
         self.synced[usize::from(node)] = after.clone();
-        if self.restart_counts(node, &after) {
+        if self.restart_counts(node) && !changes {
             self.leave_behind(node);
         }
-        self.write_to(node, after);
+        self.write_to(node, after, changes);
         self.forget_positions(node);
         self.fault(trace::Fault::NodeRestart {
             node,
@@ -24,13 +24,10 @@ impl<'w, const W: usize> Run<'w, W> {
     }
 
     /// The node holds this now, from the next step on. Its replica may lack one
-    /// write more, if what the tables tell apart has changed.
-    pub(super) fn write_to(&mut self, node: u8, after: Keyspace) {
+    /// write more, if what the tables tell apart changes.
+    pub(super) fn write_to(&mut self, node: u8, after: Keyspace, changes: bool) {
         let at = usize::from(node);
-        let canonical = |keyspace: &Keyspace| keyspace.renamed(&|text| self.canonical(text));
-        let followed = self.replicas[at].follows && self.is_replicated();
-        let changes = followed && !canonical(&self.nodes[at]).same_content(&canonical(&after));
-        if changes {
+        if changes && self.replicas[at].follows && self.is_replicated() {
             self.leave_behind(node);
         }
         self.nodes[at] = after;

@@ -3,7 +3,7 @@
 use super::Run;
 use crate::lock::{Op, Phase};
 use crate::trace::{self, Event, Source, Step};
-use crate::world::catalogue::PROPERTIES;
+use crate::world::catalogue::Safety;
 use crate::world::system::PropertySet;
 
 impl<'w, const W: usize> Run<'w, W> {
@@ -26,10 +26,12 @@ impl<'w, const W: usize> Run<'w, W> {
     /// The steps of one move show the state after it, and what it violates.
     pub(super) fn finish_move(&mut self, first: usize, violates: PropertySet) {
         let views = self.views();
-        let ids = PROPERTIES
-            .iter()
-            .filter(|info| violates & info.property.bit() != 0);
-        let ids: Vec<String> = ids.map(|info| info.id.to_owned()).collect();
+        let violated = Safety::ALL
+            .into_iter()
+            .filter(|property| violates & property.bit() != 0);
+        let ids: Vec<String> = violated
+            .map(|property| property.info().id.to_owned())
+            .collect();
         let count = self.steps.len();
         for step in &mut self.steps[first..] {
             // A drift is announced before the tick that it bends.

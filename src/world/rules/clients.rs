@@ -1,12 +1,12 @@
 //! What clients do by themselves, and the faults that strike them.
 
-use super::{OVERFLOW_GENERATIONS, OVERFLOW_TABLE, Step};
+use super::{OVERFLOW_GENERATIONS, OVERFLOW_POISON, OVERFLOW_TABLE, Step};
 use crate::lock::{Op, Phase};
 use crate::world::catalogue::Fault;
 use crate::world::client::{Symbolic, THREADS};
 use crate::world::layout::State;
-use crate::world::message::Content;
-use crate::world::moves::Move;
+use crate::world::message::{Content, Message};
+use crate::world::moves::{Act, Move};
 use crate::world::system::Transition;
 use crate::world::world::World;
 
@@ -16,11 +16,31 @@ impl<'w, const W: usize> Step<'w, W> {
         let world = self.world;
         let fields = &world.clients[client];
         let before = self.state.get(fields.local) as u16;
+        let counted = match input {
+            Symbolic::Reply { .. } => self.end_attempt(client),
+            _ => 0,
+        };
         let Some((after, emitted)) = world.tables.step(before, input) else {
             self.overflow |= OVERFLOW_TABLE;
             return;
         };
         self.state.set(fields.local, usize::from(after));
+        if emitted.poison != 0 {
+            world.reached.poison(emitted.poison);
+            self.overflow |= OVERFLOW_POISON;
+            return;
+        }
+        if emitted.rounded {
+            world.reached.round();
+        }
+        if !matches!(input, Symbolic::Advance(_) | Symbolic::Skew(_)) {
+            self.state.set(fields.late, 0);
+        }
+        let hampers = matches!(input, Symbolic::Fail { .. }) || emitted.abandoned != 0;
+        if hampers && world.tables.facts[usize::from(before)].holds > 0 {
+            self.state
+                .set(fields.hampered, usize::from(fields.hampered.exists()));
+        }
         if emitted.abandoned != 0 {
             self.abandon(client, emitted.abandoned);
             self.open_new_connections(client, before, emitted.abandoned);
@@ -28,14 +48,18 @@ impl<'w, const W: usize> Step<'w, W> {
         for sent in &emitted.sent {
             self.send(client, sent.thread, sent.node, sent.command);
         }
+        if !emitted.sent.is_empty() {
+            self.count_attempt(client);
+        }
         if let Some((op, ending)) = emitted.ending {
-            self.end(client, op, ending, before, after);
+            self.end(client, op, ending, before, after, counted);
             self.state.set(fields.effective, 0);
         }
         if !world.tables.facts[usize::from(after)].believes {
             self.state.set(fields.overrun, 0);
             self.state.set(fields.effect, 0);
         }
+        self.settle_lease(client);
     }
 
     /// Starts an operation. An outermost acquire brings a fresh token, and
@@ -45,6 +69,7 @@ impl<'w, const W: usize> Step<'w, W> {
         let holds = self.world.tables.facts[self.state.get(fields.local)].holds;
         self.state.set(fields.effective, 0);
         self.state.set(fields.grace, 0);
+        self.begin_attempt(client);
         if op == Op::Acquire && holds == 0 {
             self.retire(client);
         }
@@ -86,6 +111,10 @@ impl<'w, const W: usize> Step<'w, W> {
             fields.effective,
             fields.grace,
             fields.overrun,
+            fields.lease,
+            fields.nested,
+            fields.hampered,
+            fields.late,
         ] {
             self.state.set(field, 0);
         }
@@ -94,7 +123,8 @@ impl<'w, const W: usize> Step<'w, W> {
         self.state.set(fields.skew, usize::from(self.world.no_skew));
         self.rewrite_messages(client, |message| {
             message.awaited = false;
-            matches!(message.content, Content::Request(_)) && message.blocked.is_none()
+            let request = matches!(message.content, Content::Request(_));
+            request && message.blocked.is_none() && !message.held
         });
         self.judge_the_dead();
     }
@@ -104,6 +134,60 @@ impl<'w, const W: usize> Step<'w, W> {
         self.state
             .set(self.world.clients[client].local, usize::from(class));
         self.state.set(self.world.clients[client].status, 0);
+        let world = self.world;
+        let mut cut = 0u8;
+        for node in 0..world.nodes.len() {
+            cut |= (self.state.get(world.cut(client, node)) as u8) << node;
+        }
+        self.rewrite_messages(client, |message| {
+            let sent = !message.held || cut & 1 << message.node == 0;
+            message.held = false;
+            sent
+        });
+    }
+
+    /// The last `held` requests that the client has just sent are not sent yet: it
+    /// is paused before.
+    fn hold_back(&mut self, client: usize, held: usize) {
+        let world = self.world;
+        self.state.set(world.clients[client].status, 2);
+        for at in self.sends - held..self.sends {
+            let packed = self.sent[at];
+            let slots = world.slots(client).iter();
+            let slot = slots.rev().find(|slot| self.state.get(**slot) == packed);
+            if let (Some(slot), Some(message)) = (slot, world.messages.unpack(packed)) {
+                let held = Message {
+                    held: true,
+                    ..message
+                };
+                self.state.set(*slot, world.messages.pack(held));
+            }
+        }
+        self.sort_slots(client);
+    }
+
+    /// The end of what a client does: as it is, and once for each request that a
+    /// pause may hold back.
+    pub(super) fn finish_act(
+        self,
+        client: u8,
+        act: Act,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let world = self.world;
+        if self.sends > 0 && world.left(&self.state, Fault::ClientPause) > 0 {
+            for held in 1..=self.sends {
+                let mut step = Step {
+                    fault: true,
+                    ..self
+                };
+                world.spend(&mut step.state, Fault::ClientPause);
+                step.hold_back(usize::from(client), held);
+                let held = held as u8;
+                step.finish(Move::PauseAfter { client, act, held }, visit);
+            }
+        }
+        self.finish(act.of(client), visit);
     }
 }
 
@@ -148,33 +232,63 @@ impl<const W: usize> World<W> {
             if self.tables.step(class, Symbolic::Call(op)).is_some() {
                 let mut step = Step::from(self, state);
                 step.call(index, op);
-                step.finish(Move::Call { client, op }, visit);
+                step.finish_act(client, Act::Call(op), visit);
             }
         }
         for thread in 0..THREADS as u8 {
-            if facts.ready & 1 << thread != 0 {
+            if facts.ready & 1 << thread != 0 && !self.reply_is_due(state, index, thread) {
                 let mut step = Step::from(self, state);
                 step.feed(index, Symbolic::Wake(thread));
-                step.finish(Move::Wake { client, thread }, visit);
+                step.finish_act(client, Act::Wake(thread), visit);
             }
-            for value in 1..=facts.options[usize::from(thread)] {
-                let mut step = Step::from(self, state);
-                step.feed(index, Symbolic::Choose { thread, value });
-                step.finish(
-                    Move::Choose {
-                        client,
-                        thread,
-                        value,
-                    },
-                    visit,
-                );
-            }
+            self.choices(state, index, thread, visit);
         }
         if facts.phase == Phase::Held && state.get(fields.effect) != 2 {
             let mut step = Step::from(self, state);
             step.write(index);
             step.finish(Move::Write { client }, visit);
         }
+    }
+
+    /// The thread chooses; of an open comparison's ways maybe the one at ticks only.
+    pub(super) fn choices(
+        &self,
+        state: &State<W>,
+        index: usize,
+        thread: u8,
+        visit: &mut impl FnMut(Transition<State<W>>),
+    ) {
+        let client = index as u8;
+        let class = state.get(self.clients[index].local);
+        let facts = &self.tables.facts[class];
+        let at_ticks = facts.at_ticks[usize::from(thread)];
+        for value in 1..=facts.options[usize::from(thread)] {
+            if self.config.at_ticks && at_ticks != 0 && at_ticks != value {
+                continue;
+            }
+            let mut step = Step::from(self, state);
+            step.feed(index, Symbolic::Choose { thread, value });
+            step.finish_act(client, Act::Choose(thread, value), visit);
+        }
+    }
+
+    /// The tick that made a command time out passed over a client that spins: its
+    /// reply is about to come.
+    fn reply_is_due(&self, state: &State<W>, index: usize, thread: u8) -> bool {
+        let fields = &self.clients[index];
+        let facts = &self.tables.facts[state.get(fields.local)];
+        let due = |message: Message| {
+            message.awaited
+                && message.thread == thread
+                && message.allowance == 0
+                && message.blocked.is_none()
+                && !self.waits_for_node(state, &message)
+        };
+        state.get(fields.late) != 0
+            && facts.timed_out & 1 << thread != 0
+            && (0..self.config.slots())
+                .filter_map(|slot| self.message(state, index, slot))
+                .any(due)
     }
 
     fn client_faults(
@@ -186,39 +300,31 @@ impl<const W: usize> World<W> {
         let client = index as u8;
         let fields = &self.clients[index];
         let class = state.get(fields.local) as u16;
-        let facts = &self.tables.facts[usize::from(class)];
         let fresh = class == self.fresh;
         if self.left(state, Fault::ClientPause) > 0 && !fresh {
             let mut step = Step::fault(self, state, Fault::ClientPause);
             step.state.set(fields.status, 2);
             step.finish(Move::Pause { client }, visit);
         }
-        let lapsing = facts.lapsing && state.get(fields.overrun) == 0;
-        if self.left(state, Fault::Overrun) > 0 && lapsing {
+        if self.left(state, Fault::Overrun) > 0 && self.must_end(state, index) {
             let mut step = Step::fault(self, state, Fault::Overrun);
             step.state.set(fields.overrun, 1);
             step.finish(Move::Overrun { client }, visit);
         }
-        let skewed = state.get(fields.skew) != usize::from(self.no_skew);
-        if self.left(state, Fault::ClientSkew) > 0 && fresh && !skewed {
-            let (_, size) = self.config.switch(Fault::ClientSkew);
-            for ticks in [size as i8, -(size as i8)] {
-                let skew = self
-                    .tables
-                    .needs
-                    .skews
-                    .iter()
-                    .position(|skew| *skew == ticks);
+        if self.left(state, Fault::ClientSkew) > 0 {
+            let size = self.tables.needs.step;
+            for ticks in [size, -size] {
+                let skews = &self.tables.needs.skews;
+                let offset = skews[state.get(fields.skew)] + ticks;
+                let Some(skew) = skews.iter().position(|skew| *skew == offset) else {
+                    continue;
+                };
                 let mut step = Step::fault(self, state, Fault::ClientSkew);
-                let skew = skew.unwrap_or_default();
                 step.state.set(fields.skew, skew);
-                step.finish(
-                    Move::Skew {
-                        client,
-                        skew: skew as u8,
-                    },
-                    visit,
-                );
+                step.feed(index, Symbolic::Skew(ticks));
+                step.judge_validity(index);
+                let skew = skew as u8;
+                step.finish(Move::Skew { client, skew }, visit);
             }
         }
     }

@@ -1,11 +1,14 @@
 //! Replicas that take a node's place, and what becomes of the old server.
 
+// A new fault or move must not slip through.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::Step;
 use crate::world::catalogue::Fault;
 use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::system::Transition;
-use crate::world::world::{PROMOTIONS, World};
+use crate::world::world::{Promotion, World};
 
 impl<'w, const W: usize> Step<'w, W> {
     /// The server is gone for good, and its replica takes its place.
@@ -122,9 +125,10 @@ impl<const W: usize> World<W> {
         &self,
         state: &State<W>,
         index: usize,
-        fault: Fault,
+        promotion: Promotion,
         visit: &mut impl FnMut(Transition<State<W>>),
     ) {
+        let fault = promotion.fault();
         let promoted = state.get(self.nodes[index].promoted) != 0;
         if promoted || self.left(state, fault) == 0 {
             return;
@@ -138,16 +142,16 @@ impl<const W: usize> World<W> {
             let mut step = Step::fault(self, state, fault);
             let (node, writes) = (index as u8, lost);
             let lost = lost as u8;
-            let taken = match fault {
-                Fault::SplitBrain => {
+            let taken = match promotion {
+                Promotion::SplitBrain => {
                     step.split(index, writes);
                     Move::SplitBrain { node, lost }
                 }
-                Fault::CutOff => {
+                Promotion::CutOff => {
                     step.cut_off(index, writes);
                     Move::CutOff { node, lost }
                 }
-                _ => {
+                Promotion::Failover => {
                     step.fail_over(index, writes);
                     Move::Failover { node, lost }
                 }
@@ -176,9 +180,9 @@ impl<const W: usize> World<W> {
         index: usize,
         visit: &mut impl FnMut(Transition<State<W>>),
     ) {
-        let promotes = |fault: &Fault| self.budget_left(state, *fault) > 0;
+        let promotes = |one: &Promotion| self.budget_left(state, one.fault()) > 0;
         let asked_for = self.tables.waits() || self.config.asks_for_replicas();
-        let matters = asked_for || PROMOTIONS.iter().any(promotes);
+        let matters = asked_for || Promotion::ALL.iter().any(promotes);
         if matters && state.get(self.nodes[index].promoted) == 1 {
             let mut step = Step::from(self, state);
             step.rejoin(index);

@@ -7,18 +7,20 @@
 
 mod clients;
 mod failover;
+mod lease;
 mod min_replicas;
 mod network;
 mod nodes;
 mod properties;
+mod release;
 mod time;
 mod wait;
 
-use super::catalogue::{Fault, PROPERTIES, Property};
+use super::catalogue::{Branching, Fault, Safety};
 use super::layout::State;
 use super::moves::Move;
-use super::system::{Action, PropertySet, System, Transition};
-use super::world::World;
+use super::system::{Action, GoalSet, PropertySet, System, Transition};
+use super::world::{SLOTS, World};
 
 /// Reasons why the representation overflowed, as bits of `Transition::overflow`.
 pub const OVERFLOW_SLOTS: u8 = 1;
@@ -35,7 +37,22 @@ pub const OVERFLOW_TABLE: u8 = 8;
 /// A WAIT whose answer depends on the server's version.
 pub const OVERFLOW_WAIT: u8 = 16;
 
-/// The overflow bits in words.
+/// Something happened of which the model can say nothing; the world's
+/// [`Reached`](crate::world::Reached) knows what.
+pub const OVERFLOW_POISON: u8 = 32;
+
+/// A server holds more old tokens, or older times, than can be told apart.
+pub const OVERFLOW_BLURRED: u8 = 64;
+
+/// More happens after a release than the search for an acquire follows.
+pub const OVERFLOW_RELEASE: u8 = 128;
+
+/// In the making, a release reported success and left no hold.
+const RELEASED: PropertySet = 1 << 31;
+
+pub(super) use release::Freed;
+
+/// The overflow bits in words. What a poison is says the world.
 pub fn overflow_reason(overflow: u8) -> String {
     let reasons = [
         (
@@ -53,6 +70,14 @@ pub fn overflow_reason(overflow: u8) -> String {
         (
             OVERFLOW_TABLE,
             "a table entry is missing, which is an error in lockproof itself",
+        ),
+        (
+            OVERFLOW_BLURRED,
+            "a server holds more old tokens, or older times, than the model tells apart",
+        ),
+        (
+            OVERFLOW_RELEASE,
+            "more can happen after a release than the check of release-frees follows",
         ),
         (
             OVERFLOW_WAIT,
@@ -75,23 +100,18 @@ impl<const W: usize> System for World<W> {
     }
 
     fn successors(&self, state: &State<W>, visit: &mut impl FnMut(Transition<State<W>>)) {
-        for client in 0..self.clients.len() {
-            self.client_moves(state, client, visit);
-            self.message_moves(state, client, visit);
-        }
-        for node in 0..self.nodes.len() {
-            self.node_moves(state, node, visit);
-        }
-        self.link_moves(state, visit);
-        self.tick_moves(state, visit);
+        self.transitions(state, &mut |mut transition| {
+            self.judge_release(&mut transition);
+            visit(transition);
+        });
     }
 
     fn properties(&self) -> Vec<String> {
-        PROPERTIES
-            .iter()
-            .filter(|info| info.property != Property::DeadlockFreedom)
-            .map(|info| info.id.to_owned())
-            .collect()
+        Safety::ALL.map(|one| one.info().id.to_owned()).to_vec()
+    }
+
+    fn branching(&self) -> Vec<String> {
+        Branching::ALL.map(|one| one.info().id.to_owned()).to_vec()
     }
 
     fn excused(&self, state: &State<W>) -> bool {
@@ -103,14 +123,37 @@ impl<const W: usize> System for World<W> {
     }
 }
 
+impl<const W: usize> World<W> {
+    /// Every transition, before releases are judged.
+    fn transitions(&self, state: &State<W>, visit: &mut impl FnMut(Transition<State<W>>)) {
+        let open = |client| Some((client, self.open_thread(state, client)?));
+        if let Some((client, thread)) = (0..self.clients.len()).find_map(open) {
+            self.choices(state, client, thread, visit);
+            return;
+        }
+        for client in 0..self.clients.len() {
+            self.client_moves(state, client, visit);
+            self.message_moves(state, client, visit);
+        }
+        for node in 0..self.nodes.len() {
+            self.node_moves(state, node, visit);
+        }
+        self.link_moves(state, visit);
+        self.tick_moves(state, visit);
+    }
+}
+
 /// A transition in the making.
 struct Step<'w, const W: usize> {
     world: &'w World<W>,
     state: State<W>,
     violates: PropertySet,
     fault: bool,
-    progress: bool,
+    goals: GoalSet,
     overflow: u8,
+    /// Requests that the client has just sent, and how many.
+    sent: [usize; SLOTS],
+    sends: usize,
 }
 
 impl<'w, const W: usize> Step<'w, W> {
@@ -120,8 +163,10 @@ impl<'w, const W: usize> Step<'w, W> {
             state: *state,
             violates: 0,
             fault: false,
-            progress: false,
+            goals: 0,
             overflow: 0,
+            sent: [0; SLOTS],
+            sends: 0,
         }
     }
 
@@ -139,12 +184,12 @@ impl<'w, const W: usize> Step<'w, W> {
             state: self.state,
             violates: self.violates,
             fault: self.fault,
-            progress: self.progress,
+            goals: self.goals,
             overflow: self.overflow,
         });
     }
 
-    fn violate(&mut self, property: Property) {
+    fn violate(&mut self, property: Safety) {
         self.violates |= property.bit();
     }
 }

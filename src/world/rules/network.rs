@@ -1,11 +1,13 @@
 //! Messages and links: requests reach nodes, replies reach clients, or they do not.
 
-use super::{OVERFLOW_COUNTER, OVERFLOW_SLOTS, OVERFLOW_TABLE, Step};
+use super::{
+    OVERFLOW_BLURRED, OVERFLOW_COUNTER, OVERFLOW_POISON, OVERFLOW_SLOTS, OVERFLOW_TABLE, Step,
+};
 use crate::world::catalogue::Fault;
 use crate::world::client::Symbolic;
 use crate::world::layout::State;
 use crate::world::message::{Content, Message};
-use crate::world::moves::Move;
+use crate::world::moves::{Act, Move};
 use crate::world::system::Transition;
 use crate::world::world::{SLOTS, World};
 
@@ -21,19 +23,21 @@ impl<'w, const W: usize> Step<'w, W> {
             self.overflow |= OVERFLOW_TABLE;
             return;
         }
-        let content = Content::Request(command);
-        self.post(
-            client,
-            Message {
-                content,
-                node,
-                thread,
-                awaited: true,
-                allowance: 0,
-                old: world.uses_old(&self.state, client, usize::from(node)),
-                blocked: None,
-            },
-        );
+        let message = Message {
+            content: Content::Request(command),
+            node,
+            thread,
+            awaited: true,
+            allowance: 0,
+            old: world.uses_old(&self.state, client, usize::from(node)),
+            blocked: None,
+            held: false,
+        };
+        self.post(client, message);
+        if let Some(sent) = self.sent.get_mut(self.sends) {
+            *sent = world.messages.pack(message);
+            self.sends += 1;
+        }
     }
 
     /// Puts a message into a free slot.
@@ -48,7 +52,7 @@ impl<'w, const W: usize> Step<'w, W> {
         self.sort_slots(client);
     }
 
-    fn sort_slots(&mut self, client: usize) {
+    pub(super) fn sort_slots(&mut self, client: usize) {
         let slots = self.world.slots(client);
         let mut packed = [0; SLOTS];
         for (value, slot) in packed.iter_mut().zip(slots) {
@@ -102,15 +106,32 @@ impl<'w, const W: usize> Step<'w, W> {
             self.begin_wait(client, slot, message, ticks);
             return;
         }
+        world.reached.command(command);
         let node = world.nodes[usize::from(message.node)];
         let server = if message.old { node.old } else { node.keyspace };
         let keyspace = self.state.get(server) as u16;
-        let execution = match world.refuses(&self.state, usize::from(message.node), message.old) {
+        let refuses = world.refuses(&self.state, usize::from(message.node), message.old);
+        if refuses && world.believes(&self.state, client) {
+            let hampered = world.clients[client].hampered;
+            self.state.set(hampered, usize::from(hampered.exists()));
+        }
+        let execution = match refuses {
             true => world.tables.execute_alone(command, keyspace),
             false => world.tables.execute(command, keyspace),
         };
         if execution.overflow {
             self.overflow |= OVERFLOW_COUNTER;
+        }
+        if execution.poison != 0 {
+            world.reached.poison(execution.poison);
+            self.overflow |= OVERFLOW_POISON;
+            return;
+        }
+        if execution.rounded {
+            world.reached.round();
+        }
+        if world.tables.blurred[usize::from(execution.after)] {
+            self.overflow |= OVERFLOW_BLURRED;
         }
         self.judge_effect(client, &message, execution);
         if message.old {
@@ -165,6 +186,7 @@ impl<'w, const W: usize> Step<'w, W> {
                     message.allowance = 0;
                     message.old = false;
                     message.blocked = None;
+                    message.held = false;
                     return message.awaited;
                 }
                 true
@@ -186,6 +208,9 @@ impl<const W: usize> World<W> {
                 continue;
             };
             let place = slot as u8;
+            if message.held {
+                continue;
+            }
             if message.blocked.is_some() {
                 self.wait_moves(state, index, slot, message, visit);
                 continue;
@@ -205,13 +230,7 @@ impl<const W: usize> World<W> {
             } else if self.runs(state, index) {
                 let mut step = Step::from(self, state);
                 step.deliver(index, slot, message);
-                step.finish(
-                    Move::Deliver {
-                        client,
-                        slot: place,
-                    },
-                    visit,
-                );
+                step.finish_act(client, Act::Deliver(place), visit);
             }
             if message.content != Content::Broken {
                 self.message_faults(state, index, slot, message, visit);
@@ -278,7 +297,9 @@ impl<const W: usize> World<W> {
             {
                 let mut step = Step::fault(self, state, Fault::Partition);
                 step.state.set(field, 1);
-                step.rewrite_messages(usize::from(client), |message| message.node != node);
+                step.rewrite_messages(usize::from(client), |message| {
+                    message.held || message.node != node
+                });
                 step.finish(Move::Cut { client, node }, visit);
             }
         }

@@ -1,11 +1,11 @@
 //! Servers: what they hold, and the faults that strike them.
 
-use super::Step;
+use super::{OVERFLOW_BLURRED, Step};
 use crate::world::catalogue::Fault;
 use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::system::Transition;
-use crate::world::world::{PROMOTIONS, World};
+use crate::world::world::{Promotion, World};
 
 impl<'w, const W: usize> Step<'w, W> {
     /// The same change to all that a node holds: in memory, on its disk, in
@@ -18,6 +18,9 @@ impl<'w, const W: usize> Step<'w, W> {
             if field.exists() {
                 let changed = change(self.state.get(field) as u16);
                 self.state.set(field, usize::from(changed));
+                if world.tables.blurred[usize::from(changed)] {
+                    self.overflow |= OVERFLOW_BLURRED;
+                }
             }
         }
         if world.is_split(&self.state, node) {
@@ -124,8 +127,8 @@ impl<const W: usize> World<W> {
                 step.finish(Move::Jump { node, back }, visit);
             }
         }
-        for fault in PROMOTIONS {
-            self.promotions(state, index, fault, visit);
+        for promotion in Promotion::ALL {
+            self.promotions(state, index, promotion, visit);
         }
         self.rejoin(state, index, visit);
         self.silence_moves(state, index, visit);

@@ -1,61 +1,114 @@
 //! What the properties say to a step.
 
-use super::Step;
+use super::{RELEASED, Step};
 use crate::lock::{Op, Phase};
-use crate::world::catalogue::Property;
+use crate::world::catalogue::{Branching, Safety};
 use crate::world::client::Ending;
 use crate::world::closure::Execution;
-use crate::world::message::Message;
+use crate::world::execute::Effect;
+use crate::world::message::{Content, Message};
 use crate::world::node::Holders;
 use crate::world::world::NodeFields;
 
 impl<'w, const W: usize> Step<'w, W> {
     /// How an operation ended, and what the properties say to that.
-    pub(super) fn end(&mut self, client: usize, op: Op, ending: Ending, before: u16, after: u16) {
+    pub(super) fn end(
+        &mut self,
+        client: usize,
+        op: Op,
+        ending: Ending,
+        before: u16,
+        after: u16,
+        counted: usize,
+    ) {
         let tables = &self.world.tables;
         let was = tables.facts[usize::from(before)];
         let is = tables.facts[usize::from(after)];
+        let [was_valid, is_valid] = [&was, &is].map(|facts| self.world.is_valid(facts));
         match (op, ending) {
-            (Op::Acquire, Ending::Held) => {
-                self.progress = true;
-                if was.holds == 0 {
-                    self.acquired(client, is.valid);
+            (Op::Acquire, Ending::Held | Ending::HeldTooLate) => {
+                self.goals |= Branching::DeadlockFreedom.bit();
+                self.world.reached.acquire();
+                self.begin_lease(client, was.holds > 0, counted);
+                if ending == Ending::HeldTooLate {
+                    self.violate(Safety::HonestOutcome);
+                }
+                self.acquired(client, was.holds > 0, is_valid);
+            }
+            (Op::Acquire, Ending::Busy | Ending::Failed) if was.holds > 0 && was_valid => {
+                let hampered = self.state.get(self.world.clients[client].hampered) != 0;
+                if ending == Ending::Busy || !hampered {
+                    self.violate(Safety::Reentrancy);
                 }
             }
-            (Op::Acquire, Ending::Busy) if was.holds > 0 && was.valid => {
-                self.violate(Property::Reentrancy);
-            }
             (Op::Release, Ending::Done(Some(true))) => {
-                self.claimed(client);
-                self.released(client, is.holds, is.valid);
+                self.world.reached.release();
+                // An inner release may just count down.
+                if is.holds == 0 && !self.took_effect(client) {
+                    self.violate(Safety::HonestOutcome);
+                }
+                self.released(client, is.holds, is_valid);
+                self.reports_freedom(is.holds);
             }
-            _ => {}
+            (Op::Release, Ending::Done(None)) => {
+                self.world.reached.release();
+                self.reports_freedom(is.holds);
+            }
+            (Op::Acquire, Ending::Busy | Ending::Failed | Ending::Lost | Ending::Done(_))
+            | (Op::Release, Ending::Held | Ending::HeldTooLate | Ending::Busy | Ending::Failed)
+            | (Op::Release, Ending::Lost | Ending::Done(Some(false))) => {}
         }
     }
 
-    /// An operation claimed to have taken effect.
-    fn claimed(&mut self, client: usize) {
+    /// The operation that ends took effect on a quorum.
+    pub(super) fn took_effect(&self, client: usize) -> bool {
         let nodes = self.state.get(self.world.clients[client].effective);
-        if nodes.count_ones() < u32::from(self.world.config.quorum()) {
-            self.violate(Property::HonestOutcome);
-        }
+        nodes.count_ones() >= u32::from(self.world.config.quorum())
     }
 
-    /// An outermost acquire reported success.
-    fn acquired(&mut self, client: usize, valid: bool) {
+    /// The lock stands as the client's on a quorum, or was written there.
+    fn took_lock(&self, client: usize) -> bool {
+        let world = self.world;
+        let written = self.state.get(world.clients[client].effective);
+        let stands = |node: usize| {
+            let keyspace = self.state.get(world.nodes[node].keyspace);
+            world.tables.holders[keyspace].locked & 1 << client != 0
+        };
+        let taken = |node: &usize| written & 1 << node != 0 || stands(*node);
+        let count = (0..world.nodes.len()).filter(taken).count();
+        count >= usize::from(world.config.quorum())
+    }
+
+    /// An acquire reported success.
+    fn acquired(&mut self, client: usize, nested: bool, valid: bool) {
         let world = self.world;
         let quorum = usize::from(world.config.quorum());
-        self.claimed(client);
+        if !self.took_lock(client) {
+            self.violate(Safety::HonestOutcome);
+        }
         if valid && self.nodes_where(|holders| holders.leased & 1 << client != 0) < quorum {
-            self.violate(Property::Lease);
+            self.violate(Safety::Lease);
         }
         for other in (0..world.clients.len()).filter(|other| *other != client) {
-            if world.believes(&self.state, other) {
-                self.violate(Property::Belief);
+            if !nested && world.believes(&self.state, other) {
+                self.violate(Safety::Belief);
             }
-            if valid && world.valid(&self.state, other) {
-                self.violate(Property::Validity);
-            }
+        }
+        self.judge_validity(client);
+    }
+
+    /// The client may have become valid: nobody else may be.
+    pub(super) fn judge_validity(&mut self, client: usize) {
+        let world = self.world;
+        let mut others = (0..world.clients.len()).filter(|other| *other != client);
+        if world.valid(&self.state, client) && others.any(|other| world.valid(&self.state, other)) {
+            self.violate(Safety::Validity);
+        }
+    }
+
+    fn reports_freedom(&mut self, holds: u8) {
+        if holds == 0 {
+            self.violates |= RELEASED;
         }
     }
 
@@ -67,7 +120,7 @@ impl<'w, const W: usize> Step<'w, W> {
         let quorum = usize::from(self.world.config.quorum());
         let kept = self.nodes_where(|holders| holders.any & 1 << client != 0) >= quorum;
         if (holds == 0 && kept) || (holds > 0 && valid && !kept) {
-            self.violate(Property::Reentrancy);
+            self.violate(Safety::Reentrancy);
         }
     }
 
@@ -87,7 +140,7 @@ impl<'w, const W: usize> Step<'w, W> {
         let world = self.world;
         let own = world.clients[client].effect;
         if self.state.get(own) == 1 {
-            self.violate(Property::Effect);
+            self.violate(Safety::Effect);
         }
         self.state.set(own, 2);
         for other in (0..world.clients.len()).filter(|other| *other != client) {
@@ -110,7 +163,7 @@ impl<'w, const W: usize> Step<'w, W> {
                 && !pending
                 && self.nodes_where(|holders| holders.unbounded & 1 << client != 0) > 0
             {
-                self.violate(Property::NoOrphan);
+                self.violate(Safety::NoOrphan);
             }
         }
     }
@@ -118,31 +171,62 @@ impl<'w, const W: usize> Step<'w, W> {
     pub(super) fn judge_effect(&mut self, client: usize, message: &Message, execution: &Execution) {
         let world = self.world;
         let effect = execution.effect;
+        // Who acquires may take the lock over.
+        let victims = match self.takes_back(client, message) {
+            true => effect.victims | effect.overwritten,
+            false => effect.victims,
+        };
         for victim in 0..world.clients.len() {
-            if effect.victims & 1 << victim != 0 && world.valid(&self.state, victim) {
-                self.violate(Property::OwnerOnly);
+            if victims & 1 << victim != 0 && world.valid(&self.state, victim) {
+                self.violate(Safety::OwnerOnly);
             }
         }
         if effect.created && message.thread != 0 {
-            self.violate(Property::Lease);
+            self.violate(Safety::Lease);
         }
-        if effect.own && message.awaited {
-            self.take_effect(client, usize::from(message.node));
+        if message.awaited {
+            self.take_effect(client, usize::from(message.node), effect);
         }
+    }
+
+    /// The command belongs to a release, or to a background thread.
+    fn takes_back(&self, client: usize, message: &Message) -> bool {
+        let tables = &self.world.tables;
+        let Content::Request(command) = message.content else {
+            return false;
+        };
+        let phase = tables.facts[self.state.get(self.world.clients[client].local)].phase;
+        message.thread != 0
+            || tables.releases[usize::from(command)]
+            || message.awaited && phase == Phase::Releasing
     }
 
     /// The running operation of the client took effect on a node. Which nodes
     /// does not matter any more once they are a quorum.
-    fn take_effect(&mut self, client: usize, node: usize) {
+    fn take_effect(&mut self, client: usize, node: usize, effect: Effect) {
         let world = self.world;
         let fields = &world.clients[client];
         let phase = world.tables.facts[self.state.get(fields.local)].phase;
-        if !matches!(phase, Phase::Acquiring | Phase::Releasing) {
-            return;
-        }
-        let nodes = self.state.get(fields.effective) | 1 << node;
-        let quorum = nodes.count_ones() >= u32::from(world.config.quorum());
+        let before = self.state.get(fields.effective);
         let all = (1 << world.nodes.len()) - 1;
+        let took = match phase {
+            Phase::Acquiring => effect.wrote,
+            Phase::Releasing => effect.wrote || effect.deleted,
+            Phase::Idle | Phase::Held => return,
+        };
+        let nodes = if took {
+            before | 1 << node
+        } else if effect.deleted {
+            // It takes back what it did; which nodes are left is seen there.
+            if before == all {
+                0
+            } else {
+                before & !(1 << node)
+            }
+        } else {
+            before
+        };
+        let quorum = nodes.count_ones() >= u32::from(world.config.quorum());
         self.state
             .set(fields.effective, if quorum { all } else { nodes });
     }

@@ -2,12 +2,13 @@
 
 use super::Step;
 use crate::lock::Phase;
-use crate::world::catalogue::{Fault, Property};
+use crate::world::catalogue::{Fault, Safety};
 use crate::world::client::{Symbolic, THREADS};
-use crate::world::layout::State;
+use crate::world::layout::{Field, State};
 use crate::world::message::{Content, Message};
 use crate::world::moves::Move;
 use crate::world::system::Transition;
+use crate::world::tables::Facts;
 use crate::world::world::World;
 
 impl<'w, const W: usize> Step<'w, W> {
@@ -50,9 +51,14 @@ impl<'w, const W: usize> Step<'w, W> {
         let fields = world.clients[client];
         if let Some(paused) = world.paused(&self.state, client) {
             self.state.set(fields.status, 2 + usize::from(paused) + 1);
-        } else if world.runs(&self.state, client) && ticks > 0 {
-            self.feed(client, Symbolic::Advance(ticks));
+        } else if world.runs(&self.state, client) {
+            self.state
+                .set(fields.late, usize::from(world.is_late(&self.state, client)));
+            if ticks > 0 {
+                self.feed(client, Symbolic::Advance(ticks));
+            }
         }
+        self.tick_lease(client, ticks);
         if ticks != 1 {
             let skew = self.state.get(fields.skew) + usize::from(ticks);
             self.state.set(fields.skew, skew - 1);
@@ -81,7 +87,9 @@ impl<'w, const W: usize> Step<'w, W> {
             .slots(client)
             .iter()
             .any(|slot| self.state.get(*slot) != 0);
-        if !idle || !(left || requests) {
+        let alive = world.tables.facts[self.state.get(fields.local)].alive;
+        let watched = left || requests || alive || self.can_come_back(client);
+        if !idle || !watched {
             self.state.set(fields.grace, 0);
             return;
         }
@@ -89,8 +97,26 @@ impl<'w, const W: usize> Step<'w, W> {
         let grace = (self.state.get(fields.grace) + 1).min(ttl);
         self.state.set(fields.grace, grace);
         if grace == ttl && left {
-            self.violate(Property::NoOrphan);
+            self.violate(Safety::NoOrphan);
         }
+    }
+}
+
+impl<'w, const W: usize> Step<'w, W> {
+    /// A disk, a replica or an old server still has something of the client's.
+    fn can_come_back(&self, client: usize) -> bool {
+        let world = self.world;
+        let has = |field: &Field| {
+            let keyspace = self.state.get(*field);
+            world.tables.holders[keyspace].any & 1 << client != 0
+        };
+        (0..world.nodes.len()).any(|node| {
+            let fields = &world.nodes[node];
+            let synced = fields.synced.exists().then_some(&fields.synced);
+            let old = world.is_split(&self.state, node).then_some(&fields.old);
+            let behind = world.history(&self.state, node);
+            synced.into_iter().chain(old).chain(behind).any(has)
+        })
     }
 }
 
@@ -145,8 +171,7 @@ impl<const W: usize> World<W> {
             let facts = &self.tables.facts[state.get(fields.local)];
             // The work is shorter than the lease, so the release call comes
             // before the tick that would end the lease.
-            let must_end = facts.lapsing && state.get(fields.overrun) == 0;
-            if facts.ready != 0 || facts.options != [0; THREADS] || must_end {
+            if self.has_to_act(state, client, facts) || self.must_end(state, client) {
                 return false;
             }
         }
@@ -157,8 +182,48 @@ impl<const W: usize> World<W> {
         })
     }
 
+    /// Some thread can go on. One that spins may be late by a tick.
+    fn has_to_act(&self, state: &State<W>, client: usize, facts: &Facts) -> bool {
+        let late = state.get(self.clients[client].late) != 0;
+        let spins = if late { 0 } else { facts.spins };
+        let acts = |thread: &usize| facts.ready & 1 << thread != 0 || facts.options[*thread] != 0;
+        (0..THREADS)
+            .filter(acts)
+            .any(|thread| spins & 1 << thread == 0)
+    }
+
+    /// The client spins, and was not late since its last step: what is in flight for
+    /// the threads that do may be late.
+    fn spins(&self, state: &State<W>, client: usize, thread: u8) -> bool {
+        let fields = &self.clients[client];
+        self.tables.spins
+            && self.runs(state, client)
+            && state.get(fields.late) == 0
+            && self.tables.facts[state.get(fields.local)].spins & 1 << thread != 0
+    }
+
+    /// A tick passes over a client that spins.
+    fn is_late(&self, state: &State<W>, client: usize) -> bool {
+        let fields = &self.clients[client];
+        if !fields.late.exists() {
+            return false;
+        }
+        let facts = &self.tables.facts[state.get(fields.local)];
+        let acts = |thread: usize| facts.ready & 1 << thread != 0 || facts.options[thread] != 0;
+        let due = |message: &Message| {
+            message.awaited && message.allowance == 0 && message.blocked.is_none()
+        };
+        let slots = 0..self.config.slots();
+        let mut messages = slots.filter_map(|slot| self.message(state, client, slot));
+        (0..THREADS).any(acts) || messages.any(|message| due(&message))
+    }
+
     fn may_stay(&self, state: &State<W>, client: usize, message: &Message) -> bool {
-        message.allowance > 0 || message.blocked.is_some() || self.stuck(state, client, message)
+        message.allowance > 0
+            || message.held
+            || message.blocked.is_some()
+            || message.awaited && self.spins(state, client, message.thread)
+            || self.stuck(state, client, message)
     }
 
     /// A message whose receiver is paused does not hold time up.

@@ -1,0 +1,76 @@
+//! What a state from which nobody can acquire looks like: everybody tries, in vain.
+
+use rustc_hash::FxHashMap;
+
+use super::Path;
+use crate::lock::Phase;
+use crate::world::layout::State;
+use crate::world::moves::Move;
+use crate::world::{Action, System, World};
+
+/// More states than this are not searched for an attempt.
+const STATES_MAX: usize = 50_000;
+
+/// The path, and after it an attempt of each client that runs, one after the other,
+/// as far as attempts end.
+pub(super) fn followed<const W: usize>(world: &World<W>, path: &Path<State<W>>) -> Path<State<W>> {
+    let mut path = path.clone();
+    for client in 0..world.config.clients {
+        let steps = attempt(world, *path.last(), client);
+        path.steps.extend(steps);
+    }
+    path
+}
+
+/// The shortest way without faults on which an acquire of the client ends.
+fn attempt<const W: usize>(
+    world: &World<W>,
+    start: State<W>,
+    client: u8,
+) -> Vec<(Action, State<W>)> {
+    let mut from: FxHashMap<State<W>, (State<W>, Action)> = FxHashMap::default();
+    let mut level = vec![start];
+    let phase = |state: &State<W>| world.facade(state, client).phase;
+    while !level.is_empty() && from.len() < STATES_MAX {
+        let mut next_level = Vec::new();
+        for state in level {
+            let acquiring = phase(&state) == Phase::Acquiring;
+            let mut ended = None;
+            world.successors(&state, &mut |next| {
+                if next.fault || next.overflow != 0 {
+                    return;
+                }
+                let acts = Move::decode(next.action).and_then(Move::client) == Some(client);
+                if acquiring && acts && phase(&next.state) == Phase::Idle {
+                    ended.get_or_insert((next.action, next.state));
+                }
+                if next.state != start && !from.contains_key(&next.state) {
+                    from.insert(next.state, (state, next.action));
+                    next_level.push(next.state);
+                }
+            });
+            if let Some(last) = ended {
+                return way(&from, start, state, last);
+            }
+        }
+        level = next_level;
+    }
+    Vec::new()
+}
+
+fn way<const W: usize>(
+    from: &FxHashMap<State<W>, (State<W>, Action)>,
+    start: State<W>,
+    to: State<W>,
+    last: (Action, State<W>),
+) -> Vec<(Action, State<W>)> {
+    let mut steps = vec![last];
+    let mut at = to;
+    while at != start {
+        let (before, action) = from[&at];
+        steps.push((action, at));
+        at = before;
+    }
+    steps.reverse();
+    steps
+}

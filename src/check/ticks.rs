@@ -1,0 +1,129 @@
+//! The tick of a check, chosen from the lock's own durations.
+//!
+//! Sleeps, time-outs and the lives of keys end at ticks, so the tick must divide
+//! all of them. Where the usual one does not, the lease is cut into finer ticks. If
+//! that takes too many of them the usual tick stays, and what is rounded is unknown.
+//! The lease itself stays: a shorter one would be another question.
+
+use crate::lock::LockFile;
+use crate::world::closure::Duration;
+
+use super::{CheckError, CheckOptions, Checker, ExploreOptions, Guard, Sizes};
+
+/// Most ticks into which a lease is cut, on one server and on several: their states
+/// multiply.
+const TICKS_MAX: [i64; 2] = [60, 12];
+
+/// The least tick, in ms.
+const TICK_MIN: i64 = 10;
+
+/// What somebody has chosen already.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chosen {
+    /// The lease's number of ticks.
+    pub ttl_ticks: bool,
+    /// The tick's ms.
+    pub tick_ms: bool,
+}
+
+impl Sizes {
+    /// These sizes, with a tick that divides what the lock lets end.
+    pub fn fitted(self, file: &LockFile, chosen: Chosen) -> Sizes {
+        if chosen.tick_ms {
+            return self;
+        }
+        // What cannot be closed is refused by the check itself, which says why.
+        let Ok(used) = self.durations(file) else {
+            return self;
+        };
+        if chosen.ttl_ticks || used.iter().all(|ms| ms % self.tick_ms == 0) {
+            return self;
+        }
+        self.finer(&used).unwrap_or(self)
+    }
+
+    /// The same lease in more ticks.
+    fn finer(&self, used: &[i64]) -> Option<Sizes> {
+        let lease = i64::from(self.ttl_ticks) * self.tick_ms;
+        let tick_ms = used.iter().fold(self.tick_ms, |a, b| gcd(a, *b));
+        let ticks = lease / tick_ms.max(1);
+        let most = TICKS_MAX[usize::from(self.nodes > 1)];
+        if tick_ms < TICK_MIN || ticks > most {
+            return None;
+        }
+        let part = u8::try_from(self.tick_ms / tick_ms).ok()?;
+        Some(Sizes {
+            tick_ms,
+            ttl_ticks: u8::try_from(ticks).ok()?,
+            timeout_ticks: self.timeout_ticks.map(|ticks| ticks.saturating_mul(part)),
+            ..self.clone()
+        })
+    }
+
+    /// Durations, in ms, after which the lock lets something end when no fault
+    /// strikes.
+    fn durations(&self, file: &LockFile) -> Result<Vec<i64>, CheckError> {
+        let options = CheckOptions {
+            sizes: self.clone(),
+            properties: Vec::new(),
+            explore: ExploreOptions::default(),
+            guard: Guard::usual(0),
+            timed: false,
+        };
+        let tables = Checker::new(file, options)?.tables(&[])?;
+        let ends = |duration: &&Duration| duration.ends;
+        let used = tables.closure.durations.iter().filter(ends);
+        Ok(used.map(whole_ms).collect())
+    }
+}
+
+/// A duration in whole ms; a fraction divides by nothing.
+fn whole_ms(duration: &Duration) -> i64 {
+    match duration.ms.fract() == 0.0 {
+        true => duration.ms as i64,
+        false => 1,
+    }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    match b {
+        0 => a.abs(),
+        b => gcd(b, a % b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitted(acquire: &str) -> (i64, u8) {
+        let text = format!(
+            "return {{ acquire = function(lock) {acquire} return busy() end,\n\
+             release = function(lock) end }}"
+        );
+        let file = LockFile::from_text("my-lock.lua", &text, None).unwrap();
+        let sizes = Sizes::for_file(&file).fitted(&file, Chosen::default());
+        (sizes.tick_ms, sizes.ttl_ticks)
+    }
+
+    #[test]
+    fn durations_of_whole_ticks_leave_the_tick_as_it_is() {
+        assert_eq!(fitted("sleep(2000)"), (1000, 3));
+    }
+
+    #[test]
+    fn a_lease_is_cut_into_finer_ticks() {
+        assert_eq!(fitted("sleep(500)"), (500, 6));
+    }
+
+    #[test]
+    fn too_fine_a_tick_is_not_taken() {
+        assert_eq!(fitted("sleep(50)"), (50, 60));
+        assert_eq!(fitted("sleep(40)"), (1000, 3));
+    }
+
+    #[test]
+    fn what_divides_by_nothing_leaves_the_tick_as_it_is() {
+        assert_eq!(fitted("sleep(1001) sleep(2003)"), (1000, 3));
+    }
+}

@@ -1,0 +1,673 @@
+//! Arithmetic, comparison, and texts, on all kinds of values.
+//!
+//! What is plain Lua is done as Lua does it. Times, durations and texts with
+//! symbols have rules of their own ([`super::model`], [`super::text`]).
+
+use super::ast::Binary;
+use super::error::{Refusal, RefusalKind};
+use super::model::{Clocks, TOO_FAR, Truth};
+use super::number;
+use super::text::{self, Piece, Span, Symbol, Text};
+use super::value::{Beyond, Clock, Duration, Place, Time, Value};
+use std::sync::Arc;
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(super) enum Odd {
+    /// The operands are of the wrong types: an error of the program.
+    Type,
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Odd {
+    fn from(refusal: Refusal) -> Odd {
+        Odd::Refused(refusal)
+    }
+}
+
+fn refuse<T>(kind: RefusalKind, what: &str) -> Result<T, Odd> {
+    Err(Odd::Refused(Refusal::new(kind, what)))
+}
+
+const DIGITS: &str = "computes with a time stamp as with a number; times can be compared with times, subtracted, and moved by ms";
+const ROUNDED: &str = "computes with a duration that clocks measured in a way that depends on what happens between two ticks; add, subtract, compare it, or multiply it by a number";
+const UNKNOWN: &str = "computes with the difference of two times that lie so far apart that the model does not keep it";
+
+/// A value as a number; texts are read as Lua reads them.
+pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>, Refusal> {
+    let Value::Text(text) = value else {
+        return Ok(match value {
+            Value::Number(_)
+            | Value::Time(_)
+            | Value::Duration(_)
+            | Value::Beyond(_)
+            | Value::Place(_) => Some(value.clone()),
+            _ => None,
+        });
+    };
+    if let Some(plain) = text.as_plain() {
+        return Ok(number::parse(plain).map(Value::Number));
+    }
+    if let Some(symbol) = text::only_symbol(text.bytes()) {
+        return match symbol {
+            Symbol::Time(_) | Symbol::Far(_) => Ok(clocks.time_of(symbol).map(Value::Time)),
+            Symbol::Span(span) | Symbol::Count(span) => Ok(Some(Value::span(span))),
+            Symbol::Fence => Ok(Some(fence())),
+            Symbol::Name(_) => Err(Refusal::new(
+                RefusalKind::Names,
+                "reads a token or an owner as a number, which depends on its letters",
+            )),
+        };
+    }
+    // With a letter that no number has, it is none, whatever the symbols are.
+    let never = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"+-. \t\n\r".contains(byte);
+    let plain = text::pieces(text.bytes()).any(|piece| match piece {
+        Piece::Plain(bytes) => bytes.iter().any(never),
+        Piece::Symbol(_) => false,
+    });
+    match plain {
+        true => Ok(None),
+        false => Err(Refusal::new(
+            RefusalKind::Names,
+            "reads a text as a number that has a token, an owner or a time in it",
+        )),
+    }
+}
+
+/// The value of a fence: a number of which nothing is known but that it is above 0.
+pub fn fence() -> Value {
+    Value::Place(Arc::new(Place {
+        plain: 0,
+        symbols: vec![Symbol::Fence],
+    }))
+}
+
+fn as_duration(value: &Value) -> Option<Duration> {
+    match *value {
+        Value::Duration(duration) => Some(duration),
+        Value::Number(ms) => Some(Duration {
+            ms,
+            ticks: 0,
+            scale: 1.0,
+        }),
+        _ => None,
+    }
+}
+
+/// A whole number of ms to move a time by.
+fn whole_ms(value: &Value) -> Result<Span, Odd> {
+    match value {
+        Value::Number(ms) if ms.is_finite() => Ok(Span {
+            ms: (ms + 0.5).floor() as i64,
+            ticks: 0,
+        }),
+        Value::Duration(duration) if duration.scale.abs() == 1.0 && duration.ms.fract() == 0.0 => {
+            let sign = duration.scale as i32;
+            Ok(Span {
+                ms: duration.ms as i64 * i64::from(sign),
+                ticks: duration.ticks * sign,
+            })
+        }
+        Value::Duration(_) => refuse(RefusalKind::Rounding, ROUNDED),
+        Value::Beyond(_) => refuse(RefusalKind::Horizon, UNKNOWN),
+        _ => Err(Odd::Type),
+    }
+}
+
+/// `a op b` of two numbers.
+pub(super) fn arithmetic(op: Binary, a: &Value, b: &Value, clocks: &Clocks) -> Result<Value, Odd> {
+    if let (Value::Number(a), Value::Number(b)) = (a, b) {
+        return Ok(Value::Number(plain(op, *a, *b)));
+    }
+    match (a, b) {
+        (Value::Time(a), Value::Time(b)) => match op {
+            Binary::Sub => Ok(clocks.between(*a, *b)?),
+            _ => refuse(RefusalKind::Digits, DIGITS),
+        },
+        (Value::Time(time), other) | (other, Value::Time(time)) => {
+            let first = matches!(a, Value::Time(_));
+            match op {
+                Binary::Add => move_time(*time, whole_ms(other)?),
+                Binary::Sub if first => {
+                    let span = whole_ms(other)?;
+                    let back = Span {
+                        ms: -span.ms,
+                        ticks: -span.ticks,
+                    };
+                    move_time(*time, back)
+                }
+                _ => refuse(RefusalKind::Digits, DIGITS),
+            }
+        }
+        (Value::Place(_), _) | (_, Value::Place(_)) => places(op, a, b),
+        (Value::Beyond(_), _) | (_, Value::Beyond(_)) => beyond(op, a, b),
+        _ => durations(op, a, b),
+    }
+}
+
+fn plain(op: Binary, a: f64, b: f64) -> f64 {
+    match op {
+        Binary::Add => a + b,
+        Binary::Sub => a - b,
+        Binary::Mul => a * b,
+        Binary::Div => a / b,
+        Binary::Mod => number::modulo(a, b),
+        _ => number::power(a, b),
+    }
+}
+
+fn move_time(time: Time, by: Span) -> Result<Value, Odd> {
+    Ok(Value::Time(match time {
+        Time::At(clock, moment) => Time::At(clock, moment.plus(by)),
+        Time::Far(far, shift) if by.ticks == 0 => Time::Far(far, shift + by.ms),
+        Time::Far(..) => return refuse(RefusalKind::Horizon, TOO_FAR),
+    }))
+}
+
+fn durations(op: Binary, a: &Value, b: &Value) -> Result<Value, Odd> {
+    let (Some(x), Some(y)) = (as_duration(a), as_duration(b)) else {
+        return Err(Odd::Type);
+    };
+    // A plain number takes the other's scale.
+    let (x, y) = match (x.ticks, y.ticks) {
+        (0, _) => (rescale(x, y.scale), y),
+        (_, 0) => (x, rescale(y, x.scale)),
+        _ => (x, y),
+    };
+    let sum = |sign: f64| {
+        if x.scale != y.scale {
+            return refuse(RefusalKind::Rounding, ROUNDED);
+        }
+        Ok(Value::duration(Duration {
+            ms: x.ms + sign * y.ms,
+            ticks: x.ticks + sign as i32 * y.ticks,
+            scale: x.scale,
+        }))
+    };
+    let scaled = |duration: Duration, factor: f64| match factor.is_finite() && factor != 0.0 {
+        true => Ok(Value::duration(Duration {
+            scale: duration.scale * factor,
+            ..duration
+        })),
+        false => refuse(RefusalKind::Rounding, ROUNDED),
+    };
+    match (op, a, b) {
+        (Binary::Add, ..) => sum(1.0),
+        (Binary::Sub, ..) => sum(-1.0),
+        (Binary::Mul, Value::Duration(a), Value::Number(b)) => scaled(*a, *b),
+        (Binary::Mul, Value::Number(a), Value::Duration(b)) => scaled(*b, *a),
+        (Binary::Div, Value::Duration(a), Value::Number(b)) => scaled(*a, 1.0 / b),
+        _ => refuse(RefusalKind::Rounding, ROUNDED),
+    }
+}
+
+fn rescale(plain: Duration, scale: f64) -> Duration {
+    Duration {
+        ms: plain.ms * plain.scale / scale,
+        ticks: 0,
+        scale,
+    }
+}
+
+fn beyond(op: Binary, a: &Value, b: &Value) -> Result<Value, Odd> {
+    let found = |bound: f64, least: bool| Ok(Value::Beyond(Beyond { bound, least }));
+    match (op, a, b) {
+        (Binary::Add, Value::Beyond(x), Value::Number(n))
+        | (Binary::Add, Value::Number(n), Value::Beyond(x)) => found(x.bound + n, x.least),
+        (Binary::Sub, Value::Beyond(x), Value::Number(n)) => found(x.bound - n, x.least),
+        (Binary::Sub, Value::Number(n), Value::Beyond(x)) => found(n - x.bound, !x.least),
+        (Binary::Mul, Value::Beyond(x), Value::Number(n))
+        | (Binary::Mul, Value::Number(n), Value::Beyond(x))
+            if *n > 0.0 =>
+        {
+            found(x.bound * n, x.least)
+        }
+        (Binary::Div, Value::Beyond(x), Value::Number(n)) if *n > 0.0 => {
+            found(x.bound / n, x.least)
+        }
+        _ => refuse(RefusalKind::Horizon, UNKNOWN),
+    }
+}
+
+fn places(op: Binary, a: &Value, b: &Value) -> Result<Value, Odd> {
+    let moved = |place: &Place, by: f64| {
+        if by.fract() != 0.0 || by.abs() > 1e9 {
+            return refuse(RefusalKind::Names, MEASURES);
+        }
+        Ok(Value::Place(Arc::new(Place {
+            plain: place.plain + by as i64,
+            symbols: place.symbols.clone(),
+        })))
+    };
+    match (op, a, b) {
+        (Binary::Add, Value::Place(place), Value::Number(n))
+        | (Binary::Add, Value::Number(n), Value::Place(place)) => moved(place, *n),
+        (Binary::Sub, Value::Place(place), Value::Number(n)) => moved(place, -n),
+        (Binary::Sub, Value::Place(a), Value::Place(b)) if a.symbols == b.symbols => {
+            Ok(Value::Number((a.plain - b.plain) as f64))
+        }
+        _ => refuse(RefusalKind::Names, MEASURES),
+    }
+}
+
+pub(super) const MEASURES: &str = "computes with the length of a token, an owner or a time, or with the value of a fence, which depend on what they happen to be";
+
+/// `-a`.
+pub(super) fn negate(a: &Value) -> Result<Value, Odd> {
+    match a {
+        Value::Number(value) => Ok(Value::Number(-value)),
+        Value::Duration(duration) => Ok(Value::Duration(Duration {
+            scale: -duration.scale,
+            ..*duration
+        })),
+        Value::Beyond(value) => Ok(Value::Beyond(Beyond {
+            bound: -value.bound,
+            least: !value.least,
+        })),
+        Value::Time(_) => refuse(RefusalKind::Digits, DIGITS),
+        Value::Place(_) => refuse(RefusalKind::Names, MEASURES),
+        _ => Err(Odd::Type),
+    }
+}
+
+/// `a < b` (or `a <= b`) of two numbers or two texts.
+pub(super) fn below(a: &Value, b: &Value, or_equal: bool, clocks: &Clocks) -> Result<Truth, Odd> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => Ok((if or_equal { a <= b } else { a < b }).into()),
+        (Value::Text(a), Value::Text(b)) => Ok(match a.bytes().cmp(b.bytes()) {
+            _ if a.is_symbolic() || b.is_symbolic() => return text_order(a, b, or_equal, clocks),
+            order if or_equal => order.is_le().into(),
+            order => order.is_lt().into(),
+        }),
+        (Value::Time(a), Value::Time(b)) => Ok(clocks.before(*a, *b, or_equal)?),
+        (Value::Time(_), Value::Number(b)) => absolute(*b).map(|above| above.into()),
+        (Value::Number(a), Value::Time(_)) => absolute(*a).map(|above| (!above).into()),
+        (Value::Duration(x), Value::Number(n)) => Ok(clocks.duration_below(*x, *n, or_equal)),
+        (Value::Number(n), Value::Duration(x)) => {
+            Ok(clocks.duration_below(*x, *n, !or_equal).not())
+        }
+        (Value::Duration(_), Value::Duration(_)) => {
+            let apart = durations(Binary::Sub, a, b)?;
+            below(&apart, &Value::Number(0.0), or_equal, clocks)
+        }
+        (Value::Beyond(x), Value::Number(n)) => known_side(*x, *n).map(Truth::from),
+        (Value::Number(n), Value::Beyond(x)) => known_side(*x, *n).map(|below| (!below).into()),
+        (Value::Place(place), Value::Number(n)) => length_below(place, *n).map(Truth::from),
+        (Value::Number(n), Value::Place(place)) => {
+            length_below(place, *n).map(|below| (!below).into())
+        }
+        (Value::Place(a), Value::Place(b)) if a.symbols == b.symbols => {
+            Ok((a.plain < b.plain || or_equal && a.plain == b.plain).into())
+        }
+        (Value::Beyond(_), Value::Duration(_) | Value::Beyond(_))
+        | (Value::Duration(_), Value::Beyond(_)) => refuse(RefusalKind::Horizon, UNKNOWN),
+        (Value::Place(_), other) | (other, Value::Place(_)) if is_number(other) => {
+            refuse(RefusalKind::Names, MEASURES)
+        }
+        (Value::Time(_), other) | (other, Value::Time(_)) if is_number(other) => {
+            refuse(RefusalKind::Digits, DIGITS)
+        }
+        _ => Err(Odd::Type),
+    }
+}
+
+fn is_number(value: &Value) -> bool {
+    value.type_name() == "number"
+}
+
+/// A number is above every time stamp of these centuries (or below all of them).
+fn absolute(number: f64) -> Result<bool, Odd> {
+    if number <= 1e12 {
+        return Ok(false);
+    }
+    if number >= 1e13 {
+        return Ok(true);
+    }
+    refuse(
+        RefusalKind::Digits,
+        "compares a time stamp with a fixed number, which depends on when it runs",
+    )
+}
+
+/// A duration of which one end is known lies below a number (or above it).
+fn known_side(value: Beyond, number: f64) -> Result<bool, Odd> {
+    if value.least && value.bound > number {
+        return Ok(false);
+    }
+    if !value.least && value.bound < number {
+        return Ok(true);
+    }
+    refuse(RefusalKind::Horizon, UNKNOWN)
+}
+
+/// Each symbol has at least one letter, and a fence is at least 1.
+fn length_below(place: &Place, number: f64) -> Result<bool, Odd> {
+    let least = place.plain as f64 + place.symbols.len() as f64;
+    if place.symbols.is_empty() || least > number {
+        return Ok((place.plain as f64) < number && place.symbols.is_empty());
+    }
+    refuse(RefusalKind::Names, MEASURES)
+}
+
+fn text_order(a: &Text, b: &Text, or_equal: bool, clocks: &Clocks) -> Result<Truth, Odd> {
+    if equal_texts(a, b, clocks)? == Truth::Yes {
+        return Ok(or_equal.into());
+    }
+    // Two stamps of thirteen digits are ordered as their times.
+    let time = |text: &Text| text::only_symbol(text.bytes()).and_then(|s| clocks.time_of(s));
+    if let (Some(a), Some(b)) = (time(a), time(b)) {
+        return Ok(clocks.before(a, b, or_equal)?);
+    }
+    let common = a.bytes().iter().zip(b.bytes()).take_while(|(a, b)| a == b);
+    let at = common.count();
+    let first = |text: &Text| text.bytes().get(at).copied();
+    let plain = |byte: Option<u8>| byte.is_none_or(|byte| byte != text::MARK);
+    let cut = text::pieces(&a.bytes()[..at])
+        .all(|piece| !matches!(piece, Piece::Plain(bytes) if bytes.contains(&text::MARK)));
+    if cut && plain(first(a)) && plain(first(b)) {
+        return Ok((first(a) < first(b)).into());
+    }
+    refuse(
+        RefusalKind::Names,
+        "orders a token, an owner or a time by its letters",
+    )
+}
+
+/// Are two values equal, as `==` without metatables says?
+pub(super) fn equal(a: &Value, b: &Value, clocks: &Clocks) -> Result<Truth, Refusal> {
+    Ok(match (a, b) {
+        (Value::Number(a), Value::Number(b)) => (a == b).into(),
+        (Value::Text(a), Value::Text(b)) => return equal_texts(a, b, clocks),
+        (Value::Time(a), Value::Time(b)) => return clocks.same(*a, *b),
+        (Value::Time(_), Value::Number(n)) | (Value::Number(n), Value::Time(_)) => {
+            return match absolute(*n) {
+                Ok(_) => Ok(Truth::No),
+                Err(Odd::Refused(refusal)) => Err(refusal),
+                Err(Odd::Type) => Ok(Truth::No),
+            };
+        }
+        (Value::Duration(a), Value::Number(n)) | (Value::Number(n), Value::Duration(a)) => {
+            let (below, above) = (
+                clocks.duration_below(*a, *n, false),
+                clocks.duration_below(*a, *n, true).not(),
+            );
+            equal_if_neither(below, above)
+        }
+        (Value::Duration(_), Value::Duration(_)) => match durations(Binary::Sub, a, b) {
+            Ok(apart) => return equal(&apart, &Value::Number(0.0), clocks),
+            Err(Odd::Refused(refusal)) => return Err(refusal),
+            Err(Odd::Type) => Truth::No,
+        },
+        (Value::Beyond(x), Value::Number(n)) | (Value::Number(n), Value::Beyond(x)) => {
+            match known_side(*x, *n) {
+                Ok(_) => Truth::No,
+                Err(Odd::Refused(refusal)) => return Err(refusal),
+                Err(Odd::Type) => Truth::No,
+            }
+        }
+        (Value::Place(place), Value::Number(n)) | (Value::Number(n), Value::Place(place)) => {
+            match length_below(place, *n) {
+                Ok(_) => (place.symbols.is_empty() && place.plain as f64 == *n).into(),
+                Err(Odd::Refused(refusal)) => return Err(refusal),
+                Err(Odd::Type) => Truth::No,
+            }
+        }
+        (Value::Place(a), Value::Place(b)) if a.symbols == b.symbols => (a.plain == b.plain).into(),
+        _ if is_odd(a) && is_odd(b) => {
+            return Err(Refusal::new(RefusalKind::Rounding, ROUNDED));
+        }
+        _ => (a == b).into(),
+    })
+}
+
+fn is_odd(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Place(_)
+    )
+}
+
+fn equal_if_neither(below: Truth, above: Truth) -> Truth {
+    match (below, above) {
+        (Truth::Yes, _) | (_, Truth::Yes) => Truth::No,
+        (Truth::No, Truth::No) => Truth::Yes,
+        // Time is continuous: it does not stop at exactly that ms.
+        _ => Truth::No,
+    }
+}
+
+/// Are two texts equal, whatever their symbols happen to be?
+pub(super) fn equal_texts(a: &Text, b: &Text, clocks: &Clocks) -> Result<Truth, Refusal> {
+    if !a.is_symbolic() && !b.is_symbolic() {
+        return Ok((a.bytes() == b.bytes()).into());
+    }
+    let (first, second): (Vec<Piece>, Vec<Piece>) = (
+        text::pieces(a.bytes()).collect(),
+        text::pieces(b.bytes()).collect(),
+    );
+    let names = |pieces: &[Piece]| {
+        pieces
+            .iter()
+            .any(|p| matches!(p, Piece::Symbol(Symbol::Name(_))))
+    };
+    if !a.is_symbolic() || !b.is_symbolic() {
+        // A token is like nothing else, and a time stamp has thirteen digits.
+        let (plain, pieces) = if a.is_symbolic() {
+            (b, &first)
+        } else {
+            (a, &second)
+        };
+        let digits = plain.bytes().iter().filter(|b| b.is_ascii_digit()).count();
+        if names(pieces) || digits == 0 {
+            return Ok(Truth::No);
+        }
+        let all_plain =
+            |p: &Piece| matches!(p, Piece::Plain(bytes) if !is_part(plain.bytes(), bytes));
+        if pieces.iter().any(all_plain) || digits < 13 && has_time(pieces) {
+            return Ok(Truth::No);
+        }
+        return Err(Refusal::new(
+            RefusalKind::Digits,
+            "compares a time with a fixed text, which depends on when it runs",
+        ));
+    }
+    if first.len() == second.len() {
+        return same_shape(&first, &second, clocks);
+    }
+    match names(&first) != names(&second) {
+        true => Ok(Truth::No),
+        false => Err(Refusal::new(
+            RefusalKind::Names,
+            "compares two texts that are put together in different ways from tokens, owners or times",
+        )),
+    }
+}
+
+fn has_time(pieces: &[Piece]) -> bool {
+    pieces
+        .iter()
+        .any(|piece| matches!(piece, Piece::Symbol(Symbol::Time(_) | Symbol::Far(_))))
+}
+
+fn is_part(text: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || text.windows(part.len()).any(|window| window == part)
+}
+
+fn same_shape(a: &[Piece], b: &[Piece], clocks: &Clocks) -> Result<Truth, Refusal> {
+    let mut open = None;
+    let mut aligned = true;
+    for pair in a.iter().zip(b) {
+        match pair {
+            (Piece::Plain(a), Piece::Plain(b)) if a == b => {}
+            (Piece::Plain(_), Piece::Plain(_)) => aligned = false,
+            (Piece::Symbol(a), Piece::Symbol(b)) => match equal_symbols(*a, *b, clocks) {
+                Ok(Truth::Yes) => {}
+                // With equal surroundings, one difference is enough.
+                Ok(_) if aligned => return Ok(Truth::No),
+                Ok(_) => {}
+                Err(refusal) => open = Some(refusal),
+            },
+            _ => aligned = false,
+        }
+    }
+    if aligned {
+        return open.map_or(Ok(Truth::Yes), Err);
+    }
+    let plain = |pieces: &[Piece]| {
+        let parts = pieces.iter().map(|piece| match piece {
+            Piece::Plain(bytes) => bytes.to_vec(),
+            Piece::Symbol(symbol) => match symbol {
+                Symbol::Name(name) => Symbol::Name(*name).text(),
+                _ => vec![text::MARK],
+            },
+        });
+        parts.collect::<Vec<_>>()
+    };
+    // Another letter in front or at the end shows the difference.
+    let (a, b) = (plain(a), plain(b));
+    let ends = [(a.first(), b.first(), false), (a.last(), b.last(), true)];
+    let differ = |one: &Vec<u8>, other: &Vec<u8>, back: bool| {
+        let pick = |text: &Vec<u8>| {
+            if back {
+                text.last().copied()
+            } else {
+                text.first().copied()
+            }
+        };
+        let plain = |text: &Vec<u8>| !text.contains(&text::MARK);
+        plain(one) && plain(other) && pick(one) != pick(other)
+    };
+    let shown = ends
+        .iter()
+        .any(|(a, b, back)| matches!((a, b), (Some(a), Some(b)) if differ(a, b, *back)));
+    match shown
+        || a.iter()
+            .filter(|p| !p.contains(&text::MARK))
+            .ne(b.iter().filter(|p| !p.contains(&text::MARK)))
+            && only_separators(&a)
+            && only_separators(&b)
+    {
+        true => Ok(Truth::No),
+        false => Err(Refusal::new(
+            RefusalKind::Names,
+            "compares two texts that are put together in different ways from tokens, owners or times",
+        )),
+    }
+}
+
+/// What stands between the symbols cannot be a part of one.
+fn only_separators(parts: &[Vec<u8>]) -> bool {
+    let letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    parts
+        .iter()
+        .filter(|part| !part.contains(&text::MARK))
+        .all(|part| {
+            part.first().is_some_and(|b| !letter(b)) && part.last().is_some_and(|b| !letter(b))
+        })
+}
+
+fn equal_symbols(a: Symbol, b: Symbol, clocks: &Clocks) -> Result<Truth, Refusal> {
+    match (a, b) {
+        (Symbol::Name(a), Symbol::Name(b)) => super::model::equal_names(a, b).map(Truth::from),
+        (Symbol::Span(a) | Symbol::Count(a), Symbol::Span(b) | Symbol::Count(b)) => {
+            Ok((clocks.ms(a) == clocks.ms(b)).into())
+        }
+        (Symbol::Name(_), _) | (_, Symbol::Name(_)) => Ok(Truth::No),
+        (Symbol::Fence, _) | (_, Symbol::Fence) => Err(Refusal::new(
+            RefusalKind::Names,
+            "compares the value of a fence, of which the model knows only that it grows",
+        )),
+        _ => match (clocks.time_of(a), clocks.time_of(b)) {
+            // The same stamp, stored and read back.
+            (Some(Time::At(clock, one)), Some(Time::At(_, other)))
+                if one == other && clocks.is_near(Time::At(clock, one)) =>
+            {
+                Ok(Truth::Yes)
+            }
+            (Some(a), Some(b)) => match clocks.same(a, b)? {
+                Truth::Open(_) => Ok(Truth::Yes),
+                truth => Ok(truth),
+            },
+            _ => Ok(Truth::No),
+        },
+    }
+}
+
+/// A value as a part of a text, as `..` and commands take it.
+pub(super) fn to_text(value: &Value, clocks: &Clocks) -> Result<Option<Text>, Refusal> {
+    Ok(Some(match value {
+        Value::Text(text) => text.clone(),
+        Value::Number(number) => Text::plain(number::to_text(*number)),
+        Value::Time(time) => time_text(*time, clocks)?,
+        Value::Duration(duration) => Text::symbolic(Symbol::Span(whole_span(*duration)?).text()),
+        Value::Beyond(_) => return Err(Refusal::new(RefusalKind::Horizon, UNKNOWN)),
+        Value::Place(_) => return Err(Refusal::new(RefusalKind::Names, MEASURES)),
+        _ => return Ok(None),
+    }))
+}
+
+/// A duration that can be written as whole ms.
+pub(super) fn whole_span(duration: Duration) -> Result<Span, Refusal> {
+    match whole_ms(&Value::Duration(duration)) {
+        Ok(span) => Ok(span),
+        _ => Err(Refusal::new(
+            RefusalKind::Rounding,
+            "writes a measured duration as a text with a fraction of a ms",
+        )),
+    }
+}
+
+/// A time as the text that Redis gets.
+pub(super) fn time_text(time: Time, clocks: &Clocks) -> Result<Text, Refusal> {
+    match time {
+        Time::At(Clock::Monotonic, _) => Err(Refusal::new(
+            RefusalKind::Digits,
+            "writes a time of the monotonic clock as a text; its numbers mean nothing to anybody else, use now()",
+        )),
+        Time::At(Clock::Wall, moment) => Ok(match clocks.scale {
+            Some(_) => Text::symbolic(
+                Symbol::Time(Span {
+                    ms: moment.ms,
+                    ticks: moment.tick,
+                })
+                .text(),
+            ),
+            None => Text::plain(moment.ms.to_string()),
+        }),
+        Time::Far(far, 0) => Ok(Text::symbolic(Symbol::Far(far).text())),
+        Time::Far(..) => Err(Refusal::new(RefusalKind::Horizon, TOO_FAR)),
+    }
+}
+
+/// Texts joined.
+pub(super) fn join(parts: &[Text]) -> Result<Text, Refusal> {
+    let mut out = Vec::with_capacity(parts.iter().map(|part| part.bytes().len()).sum());
+    let symbolic = parts.iter().any(Text::is_symbolic);
+    for part in parts {
+        if symbolic && !part.is_symbolic() && part.bytes().contains(&text::MARK) {
+            return Err(Refusal::new(
+                RefusalKind::Lacks,
+                "joins a token, an owner or a time with a text that has the byte 255",
+            ));
+        }
+        out.extend_from_slice(part.bytes());
+    }
+    Ok(match symbolic {
+        true => Text::symbolic(out),
+        false => Text::plain(out),
+    })
+}
+
+/// Are two texts of a server one? Their times are told from one present.
+///
+/// # Errors
+/// If that depends on what the model does not have.
+pub fn same_text(a: &Text, b: &Text, scale: super::model::Scale) -> Result<bool, Refusal> {
+    let start = super::value::Moment { ms: 0, tick: 0 };
+    let clocks = Clocks {
+        wall: start,
+        monotonic: start,
+        scale: Some(scale),
+    };
+    Ok(equal_texts(a, b, &clocks)? != Truth::No)
+}

@@ -1,0 +1,740 @@
+//! Reads Lua 5.1. The grammar, its limits and its messages are those of the
+//! reference implementation's lparser.c, so that a script which does not compile
+//! says in the model what it says in Redis.
+
+use super::ast::*;
+use super::lexer::{Lexeme, Lexer, SyntaxError, Token};
+
+/// Nested blocks and expressions, as LUAI_MAXCCALLS.
+const NESTED_MAX: usize = 200;
+const LOCALS_MAX: usize = 200;
+const UPS_MAX: usize = 60;
+
+/// Reads a whole file.
+pub(super) fn parse(source: &[u8]) -> Result<Function, SyntaxError> {
+    let mut lexer = Lexer::new(source);
+    let current = lexer.next()?;
+    let mut parser = Parser {
+        lexer,
+        last_line: 1,
+        ahead: None,
+        current,
+        scopes: vec![Scope::new(0, true)],
+        nested: 0,
+    };
+    let body = parser.block()?;
+    parser.expect("<eof>")?;
+    let last_line = parser.last_line;
+    match parser.scopes.pop() {
+        Some(scope) => Ok(scope.finish(0, body, last_line)),
+        None => Err(parser.error("no function to end")),
+    }
+}
+
+/// A function that is being read.
+struct Scope {
+    locals: Vec<Local>,
+    /// Names in sight, innermost last.
+    visible: Vec<(String, usize)>,
+    ups: Vec<Up>,
+    vararg: bool,
+    /// `...` stands in its body.
+    dots: bool,
+    line: u32,
+    loops: usize,
+}
+
+impl Scope {
+    fn new(line: u32, vararg: bool) -> Scope {
+        Scope {
+            locals: Vec::new(),
+            visible: Vec::new(),
+            ups: Vec::new(),
+            vararg,
+            dots: false,
+            line,
+            loops: 0,
+        }
+    }
+
+    fn finish(self, params: usize, body: Block, last_line: u32) -> Function {
+        Function {
+            params,
+            vararg: self.vararg,
+            arg: self.vararg && self.line > 0 && !self.dots,
+            locals: self.locals,
+            ups: self.ups,
+            body,
+            line: self.line,
+            last_line,
+        }
+    }
+}
+
+struct Parser<'s> {
+    lexer: Lexer<'s>,
+    current: Lexeme,
+    ahead: Option<Lexeme>,
+    /// The line of the token read last.
+    last_line: u32,
+    scopes: Vec<Scope>,
+    nested: usize,
+}
+
+type Read<T> = Result<T, SyntaxError>;
+
+impl Parser<'_> {
+    // ---- tokens ----
+
+    fn error(&self, message: &str) -> SyntaxError {
+        let near = match &self.current.token {
+            Token::End => "<eof>".to_owned(),
+            Token::Fixed(text) => (*text).to_owned(),
+            _ => self.lexer.shown(self.current.at),
+        };
+        SyntaxError {
+            line: self.current.line,
+            message: format!("{message} near '{near}'"),
+        }
+    }
+
+    fn limit(&self, most: usize, what: &str) -> SyntaxError {
+        let line = self.scope().line;
+        let place = match line {
+            0 => "main function".to_owned(),
+            line => format!("function at line {line}"),
+        };
+        SyntaxError {
+            line: self.current.line,
+            message: format!("{place} has more than {most} {what}"),
+        }
+    }
+
+    fn advance(&mut self) -> Read<Lexeme> {
+        self.last_line = self.current.line;
+        let next = match self.ahead.take() {
+            Some(next) => next,
+            None => self.lexer.next()?,
+        };
+        Ok(std::mem::replace(&mut self.current, next))
+    }
+
+    fn is(&self, text: &str) -> bool {
+        matches!(&self.current.token, Token::Fixed(fixed) if *fixed == text)
+            || text == "<eof>" && self.current.token == Token::End
+    }
+
+    fn take(&mut self, text: &str) -> Read<bool> {
+        let found = self.is(text);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn expect(&mut self, text: &str) -> Read<()> {
+        if text == "<eof>" && self.current.token == Token::End {
+            return Ok(());
+        }
+        match self.take(text)? {
+            true => Ok(()),
+            false => Err(self.error(&format!("'{text}' expected"))),
+        }
+    }
+
+    /// The end of something that began at `line`.
+    fn close(&mut self, what: &str, opener: &str, line: u32) -> Read<()> {
+        if self.take(what)? {
+            return Ok(());
+        }
+        if line == self.current.line {
+            return Err(self.error(&format!("'{what}' expected")));
+        }
+        Err(self.error(&format!(
+            "'{what}' expected (to close '{opener}' at line {line})"
+        )))
+    }
+
+    fn name(&mut self) -> Read<String> {
+        match &self.current.token {
+            Token::Name(name) => {
+                let name = name.clone();
+                self.advance()?;
+                Ok(name)
+            }
+            _ => Err(self.error("'<name>' expected")),
+        }
+    }
+
+    fn enter(&mut self) -> Read<()> {
+        self.nested += 1;
+        if self.nested > NESTED_MAX {
+            return Err(SyntaxError {
+                line: self.current.line,
+                message: "chunk has too many syntax levels".into(),
+            });
+        }
+        Ok(())
+    }
+
+    // ---- names ----
+
+    fn scope(&self) -> &Scope {
+        // There is one from the first line to the last.
+        &self.scopes[self.scopes.len() - 1]
+    }
+
+    fn scope_mut(&mut self) -> &mut Scope {
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    /// A new local; not in sight yet.
+    fn declare(&mut self, name: &str) -> Read<usize> {
+        if self.scope().visible.len() >= LOCALS_MAX {
+            return Err(self.limit(LOCALS_MAX, "local variables"));
+        }
+        let scope = self.scope_mut();
+        scope.locals.push(Local {
+            name: name.to_owned(),
+            captured: false,
+        });
+        Ok(scope.locals.len() - 1)
+    }
+
+    fn show(&mut self, local: usize) {
+        let scope = self.scope_mut();
+        let name = scope.locals[local].name.clone();
+        scope.visible.push((name, local));
+    }
+
+    fn resolve(&mut self, name: &str) -> Read<Expr> {
+        let innermost = self.scopes.len() - 1;
+        Ok(match self.find(innermost, name)? {
+            Some(UpFrom::Local(local)) => Expr::Local(local),
+            Some(UpFrom::Up(up)) => Expr::Up(up),
+            None => Expr::Global(name.to_owned()),
+        })
+    }
+
+    fn find(&mut self, level: usize, name: &str) -> Read<Option<UpFrom>> {
+        let scope = &self.scopes[level];
+        let local = scope.visible.iter().rev().find(|(n, _)| n == name);
+        if let Some((_, local)) = local {
+            return Ok(Some(UpFrom::Local(*local)));
+        }
+        if let Some(up) = scope.ups.iter().position(|up| up.name == name) {
+            return Ok(Some(UpFrom::Up(up)));
+        }
+        let Some(outer) = level.checked_sub(1) else {
+            return Ok(None);
+        };
+        let Some(from) = self.find(outer, name)? else {
+            return Ok(None);
+        };
+        if let UpFrom::Local(local) = from {
+            self.scopes[outer].locals[local].captured = true;
+        }
+        if self.scopes[level].ups.len() >= UPS_MAX {
+            return Err(self.limit(UPS_MAX, "upvalues"));
+        }
+        let scope = &mut self.scopes[level];
+        scope.ups.push(Up {
+            name: name.to_owned(),
+            from,
+        });
+        Ok(Some(UpFrom::Up(scope.ups.len() - 1)))
+    }
+
+    // ---- statements ----
+
+    fn block_ends(&self) -> bool {
+        let ends = ["else", "elseif", "end", "until", "<eof>"];
+        ends.iter().any(|end| self.is(end))
+    }
+
+    /// Statements until the block ends; its locals go out of sight.
+    fn block(&mut self) -> Read<Block> {
+        let visible = self.scope().visible.len();
+        let block = self.open_block()?;
+        self.scope_mut().visible.truncate(visible);
+        Ok(block)
+    }
+
+    /// The same with its locals still in sight.
+    fn open_block(&mut self) -> Read<Block> {
+        self.enter()?;
+        let mut block = Vec::new();
+        while !self.block_ends() {
+            let line = self.current.line;
+            let (what, last) = self.statement()?;
+            block.push(Statement { line, what });
+            self.take(";")?;
+            if last {
+                break;
+            }
+        }
+        self.nested -= 1;
+        Ok(block)
+    }
+
+    /// A statement, and whether none may follow it.
+    fn statement(&mut self) -> Read<(What, bool)> {
+        let line = self.current.line;
+        let word = match self.current.token {
+            Token::Fixed(word) => word,
+            _ => "",
+        };
+        let what = match word {
+            "if" => self.if_statement(line)?,
+            "while" => {
+                self.advance()?;
+                let condition = self.expression()?;
+                self.expect("do")?;
+                let body = self.loop_block()?;
+                self.close("end", "while", line)?;
+                What::While(condition, body)
+            }
+            "do" => {
+                self.advance()?;
+                let block = self.block()?;
+                self.close("end", "do", line)?;
+                What::Do(block)
+            }
+            "for" => self.for_statement(line)?,
+            "repeat" => {
+                self.advance()?;
+                let visible = self.scope().visible.len();
+                self.scope_mut().loops += 1;
+                let block = self.open_block()?;
+                self.scope_mut().loops -= 1;
+                self.close("until", "repeat", line)?;
+                let condition = self.expression()?;
+                self.scope_mut().visible.truncate(visible);
+                What::Repeat(block, condition)
+            }
+            "function" => self.function_statement(line)?,
+            "local" => {
+                self.advance()?;
+                if self.take("function")? {
+                    let name = self.name()?;
+                    let local = self.declare(&name)?;
+                    self.show(local);
+                    What::LocalFunction(local, Box::new(self.function_body(false, line)?))
+                } else {
+                    self.local_statement()?
+                }
+            }
+            "return" => {
+                self.advance()?;
+                let values = if self.block_ends() || self.is(";") {
+                    Vec::new()
+                } else {
+                    self.expressions()?
+                };
+                return Ok((What::Return(values), true));
+            }
+            "break" => {
+                self.advance()?;
+                if self.scope().loops == 0 {
+                    return Err(self.error("no loop to break"));
+                }
+                return Ok((What::Break, true));
+            }
+            _ => self.expression_statement()?,
+        };
+        Ok((what, false))
+    }
+
+    fn loop_block(&mut self) -> Read<Block> {
+        self.scope_mut().loops += 1;
+        let block = self.block()?;
+        self.scope_mut().loops -= 1;
+        Ok(block)
+    }
+
+    fn if_statement(&mut self, line: u32) -> Read<What> {
+        let mut branches = Vec::new();
+        let mut otherwise = None;
+        loop {
+            self.advance()?; // `if` or `elseif`
+            let condition = self.expression()?;
+            self.expect("then")?;
+            branches.push((condition, self.block()?));
+            if self.is("elseif") {
+                continue;
+            }
+            if self.take("else")? {
+                otherwise = Some(self.block()?);
+            }
+            self.close("end", "if", line)?;
+            return Ok(What::If(branches, otherwise));
+        }
+    }
+
+    fn for_statement(&mut self, line: u32) -> Read<What> {
+        self.advance()?;
+        let first = self.name()?;
+        let visible = self.scope().visible.len();
+        let what = if self.take("=")? {
+            let from = self.expression()?;
+            self.expect(",")?;
+            let to = self.expression()?;
+            let step = match self.take(",")? {
+                true => Some(self.expression()?),
+                false => None,
+            };
+            let local = self.declare(&first)?;
+            self.expect("do")?;
+            self.show(local);
+            let body = self.loop_block()?;
+            What::For {
+                local,
+                from,
+                to,
+                step,
+                body,
+            }
+        } else if self.is(",") || self.is("in") {
+            let mut locals = vec![self.declare(&first)?];
+            while self.take(",")? {
+                let name = self.name()?;
+                locals.push(self.declare(&name)?);
+            }
+            self.expect("in")?;
+            let list = self.expressions()?;
+            self.expect("do")?;
+            for local in &locals {
+                self.show(*local);
+            }
+            let body = self.loop_block()?;
+            What::ForIn { locals, list, body }
+        } else {
+            return Err(self.error("'=' or 'in' expected"));
+        };
+        self.close("end", "for", line)?;
+        self.scope_mut().visible.truncate(visible);
+        Ok(what)
+    }
+
+    fn function_statement(&mut self, line: u32) -> Read<What> {
+        self.advance()?;
+        let name = self.name()?;
+        let mut target = self.resolve(&name)?;
+        let mut method = false;
+        while !method && (self.is(".") || self.is(":")) {
+            method = self.is(":");
+            self.advance()?;
+            let at = self.current.line;
+            let field = self.name()?;
+            target = Expr::Index(
+                Box::new(target),
+                Box::new(Expr::Text(field.into_bytes())),
+                at,
+            );
+        }
+        let body = self.function_body(method, line)?;
+        Ok(What::Assign(
+            vec![target],
+            vec![Expr::Function(Box::new(body))],
+            line,
+        ))
+    }
+
+    fn local_statement(&mut self) -> Read<What> {
+        let mut locals = Vec::new();
+        loop {
+            let name = self.name()?;
+            locals.push(self.declare(&name)?);
+            if !self.take(",")? {
+                break;
+            }
+        }
+        let values = match self.take("=")? {
+            true => self.expressions()?,
+            false => Vec::new(),
+        };
+        for local in &locals {
+            self.show(*local);
+        }
+        Ok(What::Local(locals, values))
+    }
+
+    fn expression_statement(&mut self) -> Read<What> {
+        let first = self.primary()?;
+        if matches!(first, Expr::Call(..) | Expr::Method(..)) {
+            return Ok(What::Call(first));
+        }
+        let mut targets = vec![first];
+        loop {
+            let assignable = matches!(
+                targets.last(),
+                Some(Expr::Local(_) | Expr::Up(_) | Expr::Global(_) | Expr::Index(..))
+            );
+            if !assignable {
+                return Err(self.error("syntax error"));
+            }
+            if !self.take(",")? {
+                break;
+            }
+            if targets.len() > NESTED_MAX - self.nested {
+                return Err(self.limit(NESTED_MAX - self.nested, "variables in assignment"));
+            }
+            targets.push(self.primary()?);
+        }
+        self.expect("=")?;
+        let values = self.expressions()?;
+        Ok(What::Assign(targets, values, self.last_line))
+    }
+
+    // ---- expressions ----
+
+    fn expressions(&mut self) -> Read<Vec<Expr>> {
+        let mut list = vec![self.expression()?];
+        while self.take(",")? {
+            list.push(self.expression()?);
+        }
+        Ok(list)
+    }
+
+    fn expression(&mut self) -> Read<Expr> {
+        self.binary(0)
+    }
+
+    fn binary(&mut self, limit: u8) -> Read<Expr> {
+        self.enter()?;
+        let unary = match self.current.token {
+            Token::Fixed("not") => Some(Unary::Not),
+            Token::Fixed("-") => Some(Unary::Neg),
+            Token::Fixed("#") => Some(Unary::Len),
+            _ => None,
+        };
+        let mut left = match unary {
+            Some(op) => {
+                self.advance()?;
+                let operand = self.binary(UNARY_PRIORITY)?;
+                Expr::Unary(op, Box::new(operand), self.last_line)
+            }
+            None => self.simple()?,
+        };
+        while let Some((op, strength, right_strength)) = self.operator()
+            && strength > limit
+        {
+            self.advance()?;
+            let right = Box::new(self.binary(right_strength)?);
+            let first = Box::new(left);
+            // Lua's own idea of where an operation stands: at its end.
+            let line = self.last_line;
+            left = match op {
+                Operator::And => Expr::And(first, right),
+                Operator::Or => Expr::Or(first, right),
+                Operator::Value(op) => Expr::Binary(op, first, right, line),
+            };
+        }
+        self.nested -= 1;
+        Ok(left)
+    }
+
+    fn operator(&self) -> Option<(Operator, u8, u8)> {
+        let Token::Fixed(text) = self.current.token else {
+            return None;
+        };
+        let value = |op, left, right| Some((Operator::Value(op), left, right));
+        match text {
+            "+" => value(Binary::Add, 6, 6),
+            "-" => value(Binary::Sub, 6, 6),
+            "*" => value(Binary::Mul, 7, 7),
+            "/" => value(Binary::Div, 7, 7),
+            "%" => value(Binary::Mod, 7, 7),
+            "^" => value(Binary::Pow, 10, 9),
+            ".." => value(Binary::Concat, 5, 4),
+            "==" => value(Binary::Eq, 3, 3),
+            "~=" => value(Binary::Ne, 3, 3),
+            "<" => value(Binary::Lt, 3, 3),
+            "<=" => value(Binary::Le, 3, 3),
+            ">" => value(Binary::Gt, 3, 3),
+            ">=" => value(Binary::Ge, 3, 3),
+            "and" => Some((Operator::And, 2, 2)),
+            "or" => Some((Operator::Or, 1, 1)),
+            _ => None,
+        }
+    }
+
+    fn simple(&mut self) -> Read<Expr> {
+        let line = self.current.line;
+        if self.is("...") {
+            if !self.scope().vararg {
+                return Err(self.error("cannot use '...' outside a vararg function"));
+            }
+            self.scope_mut().dots = true;
+            self.advance()?;
+            return Ok(Expr::Vararg);
+        }
+        let expr = match &self.current.token {
+            Token::Number(value) => Expr::Number(*value),
+            Token::Text(text) => Expr::Text(text.clone()),
+            Token::Fixed("nil") => Expr::Nil,
+            Token::Fixed("true") => Expr::True,
+            Token::Fixed("false") => Expr::False,
+            Token::Fixed("{") => return self.table(),
+            Token::Fixed("function") => {
+                self.advance()?;
+                return Ok(Expr::Function(Box::new(self.function_body(false, line)?)));
+            }
+            _ => return self.primary(),
+        };
+        self.advance()?;
+        Ok(expr)
+    }
+
+    /// A name or something in parentheses, with what follows it.
+    fn primary(&mut self) -> Read<Expr> {
+        let line = self.current.line;
+        let mut expr = if self.take("(")? {
+            let inner = self.expression()?;
+            self.close(")", "(", line)?;
+            Expr::Paren(Box::new(inner))
+        } else if matches!(self.current.token, Token::Name(_)) {
+            let name = self.name()?;
+            self.resolve(&name)?
+        } else {
+            return Err(self.error("unexpected symbol"));
+        };
+        loop {
+            let line = self.current.line;
+            if self.take(".")? {
+                let at = self.current.line;
+                let field = Expr::Text(self.name()?.into_bytes());
+                expr = Expr::Index(Box::new(expr), Box::new(field), at);
+            } else if self.take("[")? {
+                let key = self.expression()?;
+                self.expect("]")?;
+                expr = Expr::Index(Box::new(expr), Box::new(key), self.last_line);
+            } else if self.take(":")? {
+                let name = self.name()?;
+                let line = self.current.line;
+                let arguments = self.arguments()?;
+                expr = Expr::Method(Box::new(expr), name, arguments, line);
+            } else if self.is("(") || self.is("{") || matches!(self.current.token, Token::Text(_)) {
+                let arguments = self.arguments()?;
+                expr = Expr::Call(Box::new(expr), arguments, line);
+            } else {
+                return Ok(expr);
+            }
+        }
+    }
+
+    fn arguments(&mut self) -> Read<Vec<Expr>> {
+        let line = self.current.line;
+        if let Token::Text(text) = &self.current.token {
+            let text = Expr::Text(text.clone());
+            self.advance()?;
+            return Ok(vec![text]);
+        }
+        if self.is("{") {
+            return Ok(vec![self.table()?]);
+        }
+        if !self.is("(") {
+            return Err(self.error("function arguments expected"));
+        }
+        if line != self.last_line {
+            return Err(self.error("ambiguous syntax (function call x new statement)"));
+        }
+        self.advance()?;
+        let list = match self.is(")") {
+            true => Vec::new(),
+            false => self.expressions()?,
+        };
+        self.close(")", "(", line)?;
+        Ok(list)
+    }
+
+    fn table(&mut self) -> Read<Expr> {
+        let line = self.current.line;
+        self.expect("{")?;
+        let mut entries = Vec::new();
+        while !self.is("}") {
+            entries.push(self.entry()?);
+            if !(self.take(",")? || self.take(";")?) {
+                break;
+            }
+        }
+        self.close("}", "{", line)?;
+        Ok(Expr::Table(entries, line))
+    }
+
+    fn entry(&mut self) -> Read<(Option<Expr>, Expr)> {
+        if self.take("[")? {
+            let key = self.expression()?;
+            self.expect("]")?;
+            self.expect("=")?;
+            return Ok((Some(key), self.expression()?));
+        }
+        if matches!(self.current.token, Token::Name(_)) {
+            if self.ahead.is_none() {
+                self.ahead = Some(self.lexer.next()?);
+            }
+            let assigns = matches!(&self.ahead, Some(lexeme) if lexeme.token == Token::Fixed("="));
+            if assigns {
+                let name = self.name()?;
+                self.advance()?;
+                return Ok((Some(Expr::Text(name.into_bytes())), self.expression()?));
+            }
+        }
+        Ok((None, self.expression()?))
+    }
+
+    /// Parameters and body of a function whose `function` has been read.
+    fn function_body(&mut self, method: bool, line: u32) -> Read<Function> {
+        self.enter()?;
+        self.scopes.push(Scope::new(line, false));
+        let mut params = Vec::new();
+        if method {
+            params.push(self.declare("self")?);
+        }
+        self.expect("(")?;
+        while !self.is(")") {
+            if self.take("...")? {
+                self.scope_mut().vararg = true;
+                break;
+            }
+            if !matches!(self.current.token, Token::Name(_)) {
+                return Err(self.error("<name> or '...' expected"));
+            }
+            let name = self.name()?;
+            params.push(self.declare(&name)?);
+            if !self.take(",")? {
+                break;
+            }
+            if self.is(")") {
+                return Err(self.error("<name> or '...' expected"));
+            }
+        }
+        self.expect(")")?;
+        // Lua 5.0's way to see extra arguments, which Redis still has.
+        let arg = match self.scope().vararg {
+            true => Some(self.declare("arg")?),
+            false => None,
+        };
+        for local in params.iter().chain(&arg) {
+            self.show(*local);
+        }
+        let body = self.block()?;
+        let last_line = self.current.line;
+        self.close("end", "function", line)?;
+        self.nested -= 1;
+        match self.scopes.pop() {
+            Some(scope) => Ok(scope.finish(params.len(), body, last_line)),
+            None => Err(self.error("no function to end")),
+        }
+    }
+}
+
+const UNARY_PRIORITY: u8 = 8;
+
+#[derive(Clone, Copy)]
+enum Operator {
+    And,
+    Or,
+    Value(Binary),
+}

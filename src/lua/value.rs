@@ -1,0 +1,189 @@
+//! The values of a Lua program.
+
+use std::sync::Arc;
+
+use super::text::{Span, Symbol, Text};
+
+/// A table, by its place in the [`super::heap::Heap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub u32);
+
+/// A function of the program's own, likewise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub u32);
+
+/// A local that functions share, likewise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CellId(pub u32);
+
+/// A function that is not written in Lua: its number, and two values that it is
+/// bound to (a server and a time-out in ms for the words of lock files).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Native {
+    pub id: u16,
+    pub node: u16,
+    /// In thousandths of a ms; negative for the default.
+    pub timeout_us: i64,
+}
+
+impl Native {
+    /// A function that is bound to nothing.
+    pub const fn plain(id: u16) -> Native {
+        Native {
+            id,
+            node: 0,
+            timeout_us: -1,
+        }
+    }
+}
+
+/// Which clock a time was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Clock {
+    /// The client's wall clock, which a step moves.
+    Wall,
+    /// Its monotonic clock.
+    Monotonic,
+}
+
+/// A moment: ms on its clock, and ticks since the program began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Moment {
+    pub ms: i64,
+    pub tick: i32,
+}
+
+impl Moment {
+    /// How long after `other` it is.
+    pub fn since(self, other: Moment) -> Span {
+        Span {
+            ms: self.ms - other.ms,
+            ticks: self.tick - other.tick,
+        }
+    }
+
+    /// So much later.
+    #[must_use]
+    pub fn plus(self, span: Span) -> Moment {
+        Moment {
+            ms: self.ms + span.ms,
+            tick: self.tick + span.ticks,
+        }
+    }
+}
+
+/// A time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Time {
+    At(Clock, Moment),
+    /// Beyond the horizon, and moved by so many ms from there.
+    Far(super::text::Far, i64),
+}
+
+/// A duration that came from subtracting times: `(ms + ticks * step) * scale` ms.
+/// Without ticks it is a plain number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Duration {
+    pub ms: f64,
+    pub ticks: i32,
+    pub scale: f64,
+}
+
+/// A duration of which one end is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Beyond {
+    /// In ms.
+    pub bound: f64,
+    /// It is at least the bound; otherwise at most.
+    pub least: bool,
+}
+
+/// A place in a text behind symbols, or the length of one with symbols in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// Bytes that are no symbols'.
+    pub plain: i64,
+    /// The symbols before it, sorted.
+    pub symbols: Vec<Symbol>,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Nil,
+    Bool(bool),
+    Number(f64),
+    Text(Text),
+    Table(TableId),
+    Function(FunctionId),
+    Native(Native),
+    Time(Time),
+    Duration(Duration),
+    Beyond(Beyond),
+    Place(Arc<Place>),
+    /// A local that functions share; stands on stacks only.
+    Cell(CellId),
+}
+
+impl Value {
+    /// A text without symbols.
+    pub fn text(text: impl AsRef<[u8]>) -> Value {
+        Value::Text(Text::plain(text))
+    }
+
+    /// All but `nil` and `false`.
+    pub fn is_true(&self) -> bool {
+        !matches!(self, Value::Nil | Value::Bool(false))
+    }
+
+    /// What Lua's `type` says.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::Nil => "nil",
+            Value::Bool(_) => "boolean",
+            Value::Number(_)
+            | Value::Time(_)
+            | Value::Duration(_)
+            | Value::Beyond(_)
+            | Value::Place(_) => "number",
+            Value::Text(_) => "string",
+            Value::Table(_) => "table",
+            Value::Function(_) | Value::Native(_) | Value::Cell(_) => "function",
+        }
+    }
+
+    /// A duration in ms and ticks; a plain number where no tick is left.
+    pub fn duration(duration: Duration) -> Value {
+        if duration.ticks == 0 {
+            return Value::Number(duration.ms * duration.scale);
+        }
+        Value::Duration(duration)
+    }
+
+    /// The same of a [`Span`].
+    pub fn span(span: Span) -> Value {
+        Value::duration(Duration {
+            ms: span.ms as f64,
+            ticks: span.ticks,
+            scale: 1.0,
+        })
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Bool(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Value {
+        Value::Number(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::text(text)
+    }
+}

@@ -1,0 +1,490 @@
+//! What is on a real server, and what a command made of it.
+//!
+//! A server does not know whose a key is. The gate passes one command at a time, so
+//! it reads the server before and after each, and what is new or different then was
+//! written by the client that sent the command. Ownership follows the elements of a
+//! key: the field of a hash, the member of a set, the item of a list.
+//!
+//! A value that is written over an equal one changes nothing that could be read; the
+//! server's own notifications tell of it. Of a collection they name the key and not
+//! the element, so there an equal value counts as written only where the key has one
+//! element.
+
+use std::collections::BTreeMap;
+
+use crate::lock::{Keys, Role};
+use crate::redis::Reply;
+
+pub(super) type Bytes = Vec<u8>;
+
+/// The keys of one server.
+pub(super) type Content = BTreeMap<Bytes, Entry>;
+
+/// One key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// As TYPE names it.
+    pub kind: String,
+    /// By field, member, or item and its number among equal ones; a text is one
+    /// element without a name.
+    pub elements: BTreeMap<Bytes, Element>,
+    /// When it ends, on its server's clock in ms; `None`: never.
+    pub ends_ms: Option<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Element {
+    pub value: Bytes,
+    /// The client whose command wrote it last, if that was seen.
+    pub owner: Option<u8>,
+}
+
+impl Entry {
+    /// Did this client write something of it?
+    pub fn is_of(&self, client: u8) -> bool {
+        self.owners().any(|owner| owner == client)
+    }
+
+    /// Who wrote its elements.
+    pub fn owners(&self) -> impl Iterator<Item = u8> {
+        self.elements.values().filter_map(|element| element.owner)
+    }
+
+    fn same_value(&self, other: &Entry) -> bool {
+        let values = |entry: &Entry| -> Vec<(Bytes, Bytes)> {
+            let elements = entry.elements.iter();
+            elements
+                .map(|(name, element)| (name.clone(), element.value.clone()))
+                .collect()
+        };
+        self.kind == other.kind && values(self) == values(other)
+    }
+}
+
+/// Reads all keys of a server at once. A script sees one moment, and one exchange
+/// takes the place of three for each key.
+pub(super) const READ: &str = "\
+local out = {} \
+for _, key in ipairs(redis.call('KEYS', '*')) do \
+  local kind = redis.call('TYPE', key).ok \
+  local value \
+  if kind == 'string' then value = { redis.call('GET', key) } \
+  elseif kind == 'hash' then value = redis.call('HGETALL', key) \
+  elseif kind == 'set' then value = redis.call('SMEMBERS', key) \
+  elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') \
+  elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1) \
+  else value = { redis.call('DUMP', key) } end \
+  out[#out + 1] = { key, kind, redis.call('PTTL', key), value } \
+end \
+return out";
+
+/// The answer to [`READ`] of a server whose clock shows `now_ms`. Nobody is known to
+/// have written anything.
+pub(super) fn content(reply: &Reply, now_ms: i64) -> Option<Content> {
+    let Reply::Array(keys) = reply else {
+        return None;
+    };
+    keys.iter().map(|key| entry(key, now_ms)).collect()
+}
+
+fn entry(reply: &Reply, now_ms: i64) -> Option<(Bytes, Entry)> {
+    let Reply::Array(parts) = reply else {
+        return None;
+    };
+    let [
+        Reply::Bulk(key),
+        Reply::Bulk(kind),
+        Reply::Int(left_ms),
+        Reply::Array(value),
+    ] = parts.as_slice()
+    else {
+        return None;
+    };
+    let texts: Option<Vec<Bytes>> = value
+        .iter()
+        .map(|item| match item {
+            Reply::Bulk(text) => Some(text.clone()),
+            _ => None,
+        })
+        .collect();
+    let kind = String::from_utf8_lossy(kind).into_owned();
+    let elements = elements(&kind, texts?)
+        .into_iter()
+        .map(|(name, value)| (name, Element { value, owner: None }))
+        .collect();
+    let entry = Entry {
+        kind,
+        elements,
+        ends_ms: (*left_ms >= 0).then_some(now_ms + left_ms),
+    };
+    Some((key.clone(), entry))
+}
+
+fn elements(kind: &str, texts: Vec<Bytes>) -> BTreeMap<Bytes, Bytes> {
+    match kind {
+        "hash" | "zset" => texts
+            .chunks_exact(2)
+            .map(|pair| (pair[0].clone(), pair[1].clone()))
+            .collect(),
+        "set" => texts.into_iter().map(|name| (name, Bytes::new())).collect(),
+        "list" => {
+            let mut seen: BTreeMap<Bytes, usize> = BTreeMap::new();
+            let mut named = BTreeMap::new();
+            for item in texts {
+                let count = seen.entry(item.clone()).or_default();
+                *count += 1;
+                let name = [item.as_slice(), format!("#{count}").as_bytes()].concat();
+                named.insert(name, item);
+            }
+            named
+        }
+        _ => texts.into_iter().map(|text| (Bytes::new(), text)).collect(),
+    }
+}
+
+/// Says who wrote what is there, by what was there before: `versions` from old to
+/// new. Where several fit, the newest counts.
+pub(super) fn attribute(content: &mut Content, versions: &[Content]) {
+    for (key, entry) in content {
+        let known = |entry: &Entry, exact: bool| {
+            let found = versions.iter().rev().find_map(|version| {
+                let old = version.get(key)?;
+                let same = old.same_value(entry) && (!exact || old.ends_ms == entry.ends_ms);
+                same.then(|| old.clone())
+            });
+            found.map(|old| old.elements)
+        };
+        if let Some(elements) = known(entry, true).or_else(|| known(entry, false)) {
+            entry.elements = elements;
+            continue;
+        }
+        for (name, element) in &mut entry.elements {
+            element.owner = versions.iter().rev().find_map(|version| {
+                let old = version.get(key)?.elements.get(name)?;
+                (old.value == element.value).then_some(old.owner)?
+            });
+        }
+    }
+}
+
+/// A notification of a server: what happened to which key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Notification {
+    pub what: String,
+    pub key: Bytes,
+}
+
+/// What happens to a key without that a value of it is written.
+const NO_WRITES: [&str; 19] = [
+    "del",
+    "expire",
+    "expired",
+    "evicted",
+    "persist",
+    "rename_from",
+    "move_from",
+    "new",
+    "hdel",
+    "srem",
+    "spop",
+    "zrem",
+    "zremrangebyscore",
+    "zremrangebyrank",
+    "lpop",
+    "rpop",
+    "lrem",
+    "ltrim",
+    "xdel",
+];
+
+/// What one command did, as it was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Effect {
+    /// Others whose entry it took away, wrote over, shortened or prolonged, and what
+    /// it did.
+    pub victims: Vec<(u8, String)>,
+    /// It wrote something of the lock's own, or changed the life of what is the
+    /// sender's.
+    pub wrote: bool,
+    /// It deleted something of the sender's own.
+    pub deleted: bool,
+    /// Keys that were not there before.
+    pub created: Vec<String>,
+    /// It did anything at all.
+    pub changed: bool,
+}
+
+/// What keys are, in this lock.
+pub(super) struct KeyRules {
+    pub keys: Keys,
+    /// `lock.key`.
+    pub key: String,
+}
+
+impl KeyRules {
+    pub fn role(&self, key: &[u8]) -> Role {
+        self.keys.role(key, &self.key)
+    }
+}
+
+/// Compares a server before and after a command of `client`, and names the owners
+/// of what is there afterwards.
+pub(super) fn compare(
+    before: &Content,
+    after: &mut Content,
+    notifications: &[Notification],
+    client: u8,
+    rules: &KeyRules,
+) -> Effect {
+    let mut effect = Effect::default();
+    for (key, entry) in after.iter_mut() {
+        let known = before.get(key);
+        let told = notifications
+            .iter()
+            .any(|told| told.key == *key && !NO_WRITES.contains(&told.what.as_str()));
+        let written = own(known, entry, told, client);
+        effect.changed |= written || known.is_none_or(|known| known.ends_ms != entry.ends_ms);
+        judge(key, known, entry, written, client, rules, &mut effect);
+    }
+    for (key, known) in before {
+        if after.contains_key(key) {
+            continue;
+        }
+        effect.changed = true;
+        if matches!(rules.role(key), Role::Lock | Role::Other) {
+            effect.deleted |= known.is_of(client);
+            let others = others(known, client);
+            let what = format!("deleted `{}`", shown(key));
+            effect
+                .victims
+                .extend(others.map(|other| (other, what.clone())));
+        }
+    }
+    effect
+}
+
+/// Names the owners of a key's elements; true if the command wrote one.
+fn own(known: Option<&Entry>, entry: &mut Entry, told: bool, client: u8) -> bool {
+    let alone = entry.elements.len() == 1;
+    let known = known.filter(|known| known.kind == entry.kind);
+    let mut written = false;
+    for (name, element) in &mut entry.elements {
+        let old = known.and_then(|known| known.elements.get(name));
+        let old = old.filter(|old| old.value == element.value && !(told && alone));
+        written |= old.is_none();
+        element.owner = old.map_or(Some(client), |old| old.owner);
+    }
+    written
+}
+
+fn judge(
+    key: &[u8],
+    known: Option<&Entry>,
+    entry: &Entry,
+    written: bool,
+    client: u8,
+    rules: &KeyRules,
+    effect: &mut Effect,
+) {
+    let role = rules.role(key);
+    if role == Role::Fence {
+        return;
+    }
+    effect.wrote |= written && role == Role::Lock;
+    let Some(known) = known else {
+        if role != Role::Queue {
+            effect.created.push(shown(key));
+        }
+        return;
+    };
+    if role == Role::Queue {
+        return;
+    }
+    let same_kind = known.kind == entry.kind;
+    for (name, element) in &known.elements {
+        let now = entry.elements.get(name).filter(|_| same_kind);
+        match (element.owner, now) {
+            (None, _) => {}
+            (Some(owner), None) if owner == client => effect.deleted = true,
+            (Some(owner), None) => {
+                let what = format!("took {} away", part(key, name));
+                effect.victims.push((owner, what));
+            }
+            (Some(owner), Some(now)) => {
+                let over = now.value != element.value && now.owner == Some(client);
+                // A number is a counter that clients share.
+                let counts = is_number(&now.value) && is_number(&element.value);
+                let text = matches!(known.kind.as_str(), "string" | "hash");
+                if owner != client && over && text && !counts {
+                    effect
+                        .victims
+                        .push((owner, format!("wrote over {}", part(key, name))));
+                }
+            }
+        }
+    }
+    if known.ends_ms == entry.ends_ms {
+        return;
+    }
+    effect.wrote |= role == Role::Lock && entry.is_of(client);
+    let longer = match (known.ends_ms, entry.ends_ms) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(old), Some(new)) => new >= old,
+    };
+    // Who shares a collection prolongs it for all; nobody may shorten it.
+    if longer && entry.kind != "string" && entry.is_of(client) {
+        return;
+    }
+    let what = match (known.ends_ms, entry.ends_ms) {
+        (Some(old), Some(new)) if new >= old => format!("prolonged by {} ms", new - old),
+        (Some(old), Some(new)) => format!("shortened by {} ms", old - new),
+        (_, None) => "left without its expiry".to_string(),
+        (None, Some(_)) => "given an expiry".to_string(),
+    };
+    let what = format!("{what}: `{}`", shown(key));
+    let victims = others(known, client);
+    effect
+        .victims
+        .extend(victims.map(|other| (other, what.clone())));
+}
+
+fn others(entry: &Entry, client: u8) -> impl Iterator<Item = u8> {
+    let mut owners: Vec<u8> = entry.owners().filter(|owner| *owner != client).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    owners.into_iter()
+}
+
+fn is_number(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.parse::<i64>().is_ok())
+}
+
+fn part(key: &[u8], element: &[u8]) -> String {
+    match element {
+        [] => format!("the value of `{}`", shown(key)),
+        name => format!("`{}` of `{}`", shown(name), shown(key)),
+    }
+}
+
+/// For messages.
+pub(super) fn shown(text: &[u8]) -> String {
+    const CHARS_MAX: usize = 60;
+    let text = String::from_utf8_lossy(text);
+    match text.chars().count() > CHARS_MAX {
+        true => text.chars().take(CHARS_MAX).chain("...".chars()).collect(),
+        false => text.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: u8 = 0;
+    const B: u8 = 1;
+
+    fn bulk(text: &str) -> Reply {
+        Reply::Bulk(text.as_bytes().to_vec())
+    }
+
+    fn read(keys: &[(&str, &str, i64, &[&str])]) -> Content {
+        let keys = keys.iter().map(|(key, kind, left, value)| {
+            let value = value.iter().map(|text| bulk(text)).collect();
+            Reply::Array(vec![
+                bulk(key),
+                bulk(kind),
+                Reply::Int(*left),
+                Reply::Array(value),
+            ])
+        });
+        content(&Reply::Array(keys.collect()), 1000).unwrap()
+    }
+
+    fn rules() -> KeyRules {
+        KeyRules {
+            keys: Keys::default(),
+            key: "k".to_string(),
+        }
+    }
+
+    /// Steps of clients, one after the other; the effect of the last.
+    fn after(steps: &[(u8, Content, &[(&str, &str)])]) -> (Content, Effect) {
+        let mut now = Content::new();
+        let mut effect = Effect::default();
+        for (client, content, told) in steps {
+            let mut next = content.clone();
+            let told: Vec<Notification> = told
+                .iter()
+                .map(|(what, key)| Notification {
+                    what: what.to_string(),
+                    key: key.as_bytes().to_vec(),
+                })
+                .collect();
+            effect = compare(&now, &mut next, &told, *client, &rules());
+            now = next;
+        }
+        (now, effect)
+    }
+
+    #[test]
+    fn who_deletes_or_prolongs_anothers_key_is_seen_and_who_takes_his_own_is_not() {
+        let taken = || read(&[("k", "string", 3000, &["a"])]);
+        let (now, effect) = after(&[(A, taken(), &[])]);
+        assert!(now[b"k".as_slice()].is_of(A));
+        assert_eq!(effect.created, ["k"]);
+        assert!(effect.wrote && effect.victims.is_empty());
+        let (_, effect) = after(&[(A, taken(), &[]), (B, Content::new(), &[])]);
+        assert_eq!(effect.victims, [(A, "deleted `k`".to_string())]);
+        let longer = read(&[("k", "string", 4000, &["a"])]);
+        let (now, effect) = after(&[(A, taken(), &[]), (B, longer, &[("expire", "k")])]);
+        assert_eq!(
+            effect.victims,
+            [(A, "prolonged by 1000 ms: `k`".to_string())]
+        );
+        assert!(now[b"k".as_slice()].is_of(A));
+        let (_, effect) = after(&[(A, taken(), &[]), (A, Content::new(), &[])]);
+        assert!(effect.deleted && effect.victims.is_empty());
+    }
+
+    #[test]
+    fn an_equal_value_that_is_written_changes_its_owner() {
+        let taken = || read(&[("k", "string", 3000, &["1"])]);
+        let (now, effect) = after(&[(A, taken(), &[]), (B, taken(), &[("set", "k")])]);
+        assert!(now[b"k".as_slice()].is_of(B) && effect.wrote);
+        let (now, effect) = after(&[(A, taken(), &[]), (B, taken(), &[])]);
+        assert!(now[b"k".as_slice()].is_of(A) && !effect.changed);
+    }
+
+    #[test]
+    fn elements_of_collections_have_their_own_owners() {
+        let one = read(&[("k", "hash", 3000, &["a", "1"])]);
+        let two = read(&[("k", "hash", 3000, &["a", "1", "b", "1"])]);
+        let only = read(&[("k", "hash", 3000, &["b", "1"])]);
+        let (now, effect) = after(&[(A, one.clone(), &[]), (B, two.clone(), &[])]);
+        assert!(now[b"k".as_slice()].is_of(A) && now[b"k".as_slice()].is_of(B));
+        assert!(effect.victims.is_empty());
+        let steps = [(A, one, &[][..]), (B, two, &[]), (B, only, &[])];
+        let (_, effect) = after(&steps);
+        assert_eq!(effect.victims, [(A, "took `a` of `k` away".to_string())]);
+        let first = read(&[("k", "list", -1, &["x", "y"])]);
+        let rest = read(&[("k", "list", -1, &["y"])]);
+        let (_, effect) = after(&[(A, first, &[]), (A, rest, &[])]);
+        assert!(effect.deleted);
+    }
+
+    #[test]
+    fn what_a_restart_brings_back_is_whose_it_was() {
+        let (old, _) = after(&[(A, read(&[("k", "string", 3000, &["1"])]), &[])]);
+        let (new, _) = after(&[(B, read(&[("k", "string", 4000, &["1"])]), &[])]);
+        let versions = [old, new];
+        for (left_ms, owner) in [(3000, A), (4000, B), (5000, B)] {
+            let mut back = read(&[("k", "string", left_ms, &["1"])]);
+            attribute(&mut back, &versions);
+            assert!(back[b"k".as_slice()].is_of(owner), "{left_ms}");
+        }
+        let mut strange = read(&[("k", "string", 1, &["2"])]);
+        attribute(&mut strange, &versions);
+        assert_eq!(strange[b"k".as_slice()].owners().count(), 0);
+    }
+}

@@ -1,0 +1,273 @@
+//! Clients that try by themselves, after the last step of a trace.
+//!
+//! Two properties speak of what could follow: that nobody can acquire any more, and
+//! that nobody can acquire before a lease is over. So the gate goes on where the trace
+//! ends. Whatever only a fault holds up comes free: paused clients and servers go on,
+//! cut links work, replicas are in touch. Then commands are executed at once, replies
+//! are delivered, threads run when their time comes, and clocks advance by a tick when
+//! all that is left to do is to wait.
+
+use std::time::Duration;
+
+use super::Stop;
+use super::messages::{Fate, Key, Stage};
+use super::run::Run;
+use crate::replay::protocol::Ended;
+use crate::trace::Outcome;
+
+/// More than this does not happen between two ticks; a client that goes on and on
+/// spins, and time has to pass.
+const ACTIONS_MAX: usize = 300;
+
+/// Who may try, and for how long.
+pub(super) struct Trial {
+    /// Clients that call acquire, one after the other.
+    pub callers: Vec<u8>,
+    /// A holder among them releases before it tries.
+    pub release_first: bool,
+    /// Ticks, from 0, at which they try.
+    pub tries: Vec<i64>,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Tried {
+    /// Who acquired.
+    pub acquired: Option<u8>,
+    /// Attempts that ended otherwise: whose, and how.
+    pub failed: Vec<(u8, String)>,
+    pub calls: usize,
+    /// Time that passed, in ms.
+    pub ms: i64,
+}
+
+impl Tried {
+    /// In words, for evidence.
+    pub fn words(&self, callers: &[u8]) -> String {
+        let mut parts = Vec::new();
+        for client in callers {
+            let own: Vec<&str> = self
+                .failed
+                .iter()
+                .filter(|(who, _)| who == client)
+                .map(|(_, how)| how.as_str())
+                .collect();
+            let mut kinds = own.clone();
+            kinds.sort_unstable();
+            kinds.dedup();
+            parts.push(match own.len() {
+                0 => format!("client {client} came to no end"),
+                1 => format!("client {client} tried once ({})", kinds.join(", ")),
+                times => format!("client {client} tried {times} times ({})", kinds.join(", ")),
+            });
+        }
+        let end = match self.acquired {
+            Some(client) => format!("client {client} acquired the lock"),
+            None => "none acquired the lock".to_string(),
+        };
+        format!("{} within {} ms; {end}", parts.join(", "), self.ms)
+    }
+}
+
+impl Run<'_> {
+    /// Ends whatever holds clients, servers and links up.
+    pub(super) async fn end_faults(&mut self) -> Result<(), Stop> {
+        self.cut.clear();
+        for client in 0..self.trace.setup.clients {
+            let state = self.state(client)?;
+            if state.paused && !state.crashed {
+                self.note("did", format!("client {client} goes on"));
+                self.resume(client).await?;
+            }
+        }
+        for node in 0..self.trace.setup.nodes {
+            if self.rig.paused[self.rig.place(node)?] {
+                self.note("did", format!("node {node} goes on"));
+                self.rig.resume_server(node).await?;
+            }
+            if self.unnoticed.iter().any(|(_, split)| *split == node) {
+                self.note("did", format!("node {node}'s old server is taken away"));
+                self.demote(node).await?;
+            }
+            match self
+                .rig
+                .replicas
+                .get(usize::from(node))
+                .map(|link| link.follows())
+            {
+                None => {}
+                Some(true) => self.rig.regain(node).await?,
+                Some(false) => self.rig.rejoin(node).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets clients try.
+    pub(super) async fn try_to_acquire(&mut self, trial: &Trial) -> Result<Tried, Stop> {
+        let mut tried = Tried::default();
+        self.end_faults().await?;
+        self.flow(&mut tried).await?;
+        let last = trial.tries.last().copied().unwrap_or(0);
+        for tick in 0..=last {
+            for client in &trial.callers {
+                if trial.release_first {
+                    self.give_back(*client, &mut tried).await?;
+                }
+                let idle = self.state(*client)?.phase() == "idle";
+                if tried.acquired.is_none() && idle && trial.tries.contains(&tick) {
+                    tried.calls += 1;
+                    let token = format!("try-{}-{client}", tried.calls);
+                    self.call(*client, "acquire", Some(token)).await?;
+                    self.flow(&mut tried).await?;
+                }
+            }
+            if tried.acquired.is_some() || tick == last {
+                break;
+            }
+            self.tick().await?;
+            tried.ms += self.trace.setup.tick_ms;
+            self.flow(&mut tried).await?;
+        }
+        Ok(tried)
+    }
+
+    /// A holder releases all that it holds.
+    async fn give_back(&mut self, client: u8, tried: &mut Tried) -> Result<(), Stop> {
+        for _ in 0..4 {
+            if tried.acquired.is_some() || self.state(client)?.phase() != "held" {
+                break;
+            }
+            self.call(client, "release", None).await?;
+            self.flow(tried).await?;
+        }
+        Ok(())
+    }
+
+    /// Everything that happens without that time passes.
+    async fn flow(&mut self, tried: &mut Tried) -> Result<(), Stop> {
+        for _ in 0..ACTIONS_MAX {
+            self.collect(tried).await?;
+            if !(self.move_messages().await? || self.run_threads().await?) {
+                break;
+            }
+        }
+        self.collect(tried).await
+    }
+
+    /// Files what clients say that they did.
+    async fn collect(&mut self, tried: &mut Tried) -> Result<(), Stop> {
+        for client in 0..self.trace.setup.clients {
+            while let Some(sent) = self.state(client)?.sent.pop_front() {
+                let number = self.messages.keys().map(|key| key.2).max().unwrap_or(0) + 1;
+                let held = self
+                    .rig
+                    .wires
+                    .next_request(client, sent.node, &sent.argv)
+                    .await?;
+                let key = (client, sent.node, number);
+                self.file(key, sent.thread, Stage::Request(held))?;
+            }
+            while let Some(ended) = self.state(client)?.ended.pop_front() {
+                note_end(client, &ended, tried);
+                let text = serde_json::to_string(&ended).unwrap_or_else(|e| e.to_string());
+                self.note("client", format!("client {client}: {text}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves one message on; false if none can move.
+    async fn move_messages(&mut self) -> Result<bool, Stop> {
+        let keys: Vec<Key> = self.messages.keys().copied().collect();
+        for key in keys {
+            let crashed = self.state(key.0)?.crashed;
+            let Some(message) = self.messages.get(&key) else {
+                continue;
+            };
+            let awaited = message.awaited;
+            match (message.fate, &message.stage) {
+                (Fate::Vanishes, _) | (_, Stage::Gone) => {}
+                (Fate::Breaks, _) if awaited && !crashed => {
+                    self.fail(key, false).await?;
+                    return Ok(true);
+                }
+                (Fate::Breaks, _) => {}
+                (Fate::Arrives, Stage::Request(request)) => {
+                    let waits = request.argv.first();
+                    if waits.is_some_and(|name| name.eq_ignore_ascii_case("WAIT")) {
+                        self.pass_wait(key).await?;
+                    } else {
+                        self.pass_on(key).await?;
+                    }
+                    return Ok(true);
+                }
+                (Fate::Arrives, Stage::Blocked(request)) => {
+                    if self.rig.wires.is_answered(request) {
+                        self.pass_on(key).await?;
+                        return Ok(true);
+                    }
+                }
+                (Fate::Arrives, Stage::Reply(_)) if crashed => {}
+                (Fate::Arrives, Stage::Reply(_)) => {
+                    self.deliver(key, !awaited).await?;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// A WAIT is passed on and answered, or its node holds it back.
+    async fn pass_wait(&mut self, key: Key) -> Result<(), Stop> {
+        let Stage::Request(request) = self.take_stage(key)? else {
+            return Ok(());
+        };
+        self.rig.pass(&request).await?;
+        for _ in 0..20 {
+            if self.rig.wires.is_answered(&request) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        self.put_stage(key, Stage::Blocked(request));
+        Ok(())
+    }
+
+    /// Lets one thread run whose time has come; false if there is none.
+    async fn run_threads(&mut self) -> Result<bool, Stop> {
+        for client in 0..self.trace.setup.clients {
+            let state = self.state(client)?;
+            let threads = match &state.view {
+                Some(view) if !state.crashed => view.threads.clone(),
+                _ => continue,
+            };
+            for thread in threads {
+                match thread.waits_for.as_str() {
+                    "ready" | "timed-out" => self.wake(client, thread.thread).await?,
+                    "choice" => self.choose(client, thread.thread, 1).await?,
+                    _ => continue,
+                }
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn note_end(client: u8, ended: &Ended, tried: &mut Tried) {
+    if ended.op != "acquire" {
+        return;
+    }
+    let how = match &ended.outcome {
+        Outcome::Held { .. } => {
+            tried.acquired.get_or_insert(client);
+            return;
+        }
+        Outcome::Busy => "busy".to_string(),
+        Outcome::Failed { reason } => format!("failed: {reason}"),
+        Outcome::Lost => "lost".to_string(),
+        Outcome::Done { .. } => "done".to_string(),
+    };
+    tried.failed.push((client, how));
+}

@@ -1,0 +1,399 @@
+//! What the violated property needs to be known of the real run, noted on the way.
+//!
+//! That all steps agreed says that the model told these events rightly, and not that
+//! they violate what the trace says they do: the same steps stand in traces of other
+//! properties, and a label can be wrong. So each property is looked for again, in
+//! what servers and clients really did at the violating step; `confirm.rs` asks for
+//! it at the end.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::Stop;
+use super::compare::command_text;
+use super::content::{self, Content, Effect, KeyRules};
+use super::messages::Key;
+use super::rig::EFFECT;
+use super::run::{ClientState, Run, holds_back, is_consequence, is_loss};
+use crate::lock::{Keys, LockFile};
+use crate::redis::Reply;
+use crate::replay::protocol::{Ended, View};
+use crate::trace::{Event, Outcome, Trace};
+
+/// What was noted.
+pub(super) struct Watch {
+    pub property: String,
+    pub rules: KeyRules,
+    pub reentrant: bool,
+    /// The first step of the move that violates.
+    pub first: usize,
+    /// What each node's servers held, from the first command to the last.
+    versions: Vec<Vec<Content>>,
+    /// How many of them had reached the disk.
+    synced: Vec<usize>,
+    pub clients: Vec<Watched>,
+    /// What violates the property, as it was seen at its step.
+    pub sightings: Vec<String>,
+    /// Operations that ended at the violating step.
+    pub ends: Vec<End>,
+    /// Writes to the guarded counter.
+    pub writes: i64,
+    /// Requests that a pause held back.
+    pub held_back: Vec<String>,
+}
+
+/// What was noted of a client.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watched {
+    /// Nodes on which its running operation changed something, by commands whose
+    /// replies it waited for.
+    pub effective: BTreeSet<u8>,
+    /// A command of its running operation failed.
+    pub hampered: bool,
+    /// Ticks since its last operation ended.
+    pub idle_ticks: i64,
+    /// The guarded counter, as it read it when it acquired.
+    counter: Option<i64>,
+}
+
+/// An operation that ended.
+pub(super) struct End {
+    pub client: u8,
+    pub ended: Ended,
+    /// What the client believed before, and whether that was valid.
+    pub before: View,
+    pub was_valid: bool,
+    pub effective: BTreeSet<u8>,
+    pub hampered: bool,
+}
+
+impl Watch {
+    /// `None`: the trace claims nothing that is to be looked for.
+    pub fn of(trace: &Trace, lock: &str) -> Option<Watch> {
+        let property = trace.property.clone()?;
+        // A client that is no lock file has one key, and does not nest.
+        let file = load(lock);
+        let nodes = usize::from(trace.setup.nodes);
+        let clients = usize::from(trace.setup.clients);
+        Some(Watch {
+            first: first(trace, &property),
+            property,
+            rules: KeyRules {
+                keys: file.as_ref().map_or_else(Keys::default, |f| f.keys.clone()),
+                key: trace.setup.key.clone(),
+            },
+            reentrant: file.is_some_and(|file| file.reentrant),
+            versions: vec![Vec::new(); nodes],
+            synced: vec![0; nodes],
+            clients: vec![Watched::default(); clients],
+            sightings: Vec::new(),
+            ends: Vec::new(),
+            writes: 0,
+            held_back: Vec::new(),
+        })
+    }
+
+    /// The running operation took effect on a node, or took that back. Which nodes
+    /// does not matter any more once they are a quorum.
+    fn take_effect(&mut self, client: u8, node: u8, phase: &str, effect: &Effect) {
+        let nodes = self.versions.len();
+        let Some(watched) = self.clients.get_mut(usize::from(client)) else {
+            return;
+        };
+        let took = match phase {
+            "acquiring" => effect.wrote,
+            "releasing" => effect.wrote || effect.deleted,
+            _ => return,
+        };
+        let effective = &mut watched.effective;
+        if took {
+            effective.insert(node);
+        } else if effect.deleted && effective.len() == nodes {
+            effective.clear();
+        } else if effect.deleted {
+            effective.remove(&node);
+        }
+        if effective.len() > nodes / 2 {
+            effective.extend(0..nodes as u8);
+        }
+    }
+}
+
+fn load(lock: &str) -> Option<LockFile> {
+    if crate::lock::builtin_names().contains(&lock) {
+        return LockFile::builtin(lock).ok();
+    }
+    LockFile::load(Path::new(lock)).ok()
+}
+
+/// The first step of the move that violates: what a client does because of it, and
+/// what is lost or held back of that, belongs to it.
+fn first(trace: &Trace, property: &String) -> usize {
+    let violates = |at: &usize| trace.steps[*at].violates.contains(property);
+    let all = 0..trace.steps.len();
+    let mut at = all.clone().rev().find(violates).or(all.last()).unwrap_or(0);
+    let belongs = |event: &Event| is_consequence(event) || is_loss(event) || holds_back(event);
+    while at > 0 && belongs(&trace.steps[at].event) {
+        at -= 1;
+    }
+    at
+}
+
+impl ClientState {
+    /// It believes that it holds the lock, and its validity is not over: a paused
+    /// client's clock goes on, and it will hear of it.
+    pub(super) fn is_valid(&self) -> bool {
+        let view = self.view.as_ref().filter(|_| !self.crashed);
+        view.is_some_and(|view| {
+            let left = view.validity_left_ms.map(|left| left - self.owed_ms);
+            view.holds > 0 && left.is_none_or(|left| left > 0)
+        })
+    }
+
+    /// It believes that it holds the lock.
+    pub(super) fn believes(&self) -> bool {
+        let view = self.view.as_ref().filter(|_| !self.crashed);
+        view.is_some_and(|view| view.holds > 0)
+    }
+
+    /// What it is at, as far as it said.
+    pub(super) fn phase(&self) -> &str {
+        self.view.as_ref().map_or("idle", |view| &view.phase)
+    }
+}
+
+impl Run<'_> {
+    /// What a server holds, and who wrote it.
+    pub(super) async fn look(&mut self, node: u8, server: usize) -> Result<Option<Content>, Stop> {
+        let Some(watch) = &self.watch else {
+            return Ok(None);
+        };
+        let mut content = self.rig.read(server).await?;
+        if let (Some(content), Some(versions)) =
+            (&mut content, watch.versions.get(usize::from(node)))
+        {
+            content::attribute(content, versions);
+        }
+        Ok(content)
+    }
+
+    /// What the node holds now, in the eyes of the properties.
+    pub(super) async fn node_content(&mut self, node: u8) -> Result<Content, Stop> {
+        let server = self.rig.place(node)?;
+        Ok(self.look(node, server).await?.unwrap_or_default())
+    }
+
+    /// The server's keys before a command; what it told of earlier ones is gone.
+    pub(super) async fn look_before(
+        &mut self,
+        node: u8,
+        server: usize,
+    ) -> Result<Option<Content>, Stop> {
+        if self.watch.is_none() {
+            return Ok(None);
+        }
+        self.rig.heard(server).await?;
+        self.look(node, server).await
+    }
+
+    /// What a command did, compared with what was there before it.
+    pub(super) async fn look_after(
+        &mut self,
+        key: Key,
+        server: usize,
+        before: Content,
+        argv: &[String],
+        reply: &Reply,
+    ) -> Result<(), Stop> {
+        let (client, node, _) = key;
+        let told = self.rig.heard(server).await?;
+        let Some(mut after) = self.rig.read(server).await? else {
+            return Ok(());
+        };
+        let (thread, awaited) = self.sender_of(key);
+        let valid: Vec<bool> = self.clients.iter().map(ClientState::is_valid).collect();
+        let state = self.state(client)?;
+        let (believes, phase) = (state.believes(), state.phase().to_string());
+        let at = self.at;
+        let Some(watch) = &mut self.watch else {
+            return Ok(());
+        };
+        let effect = content::compare(&before, &mut after, &told, client, &watch.rules);
+        if effect.changed {
+            watch.versions[usize::from(node)].push(after);
+        }
+        let refused = matches!(reply, Reply::Error(text) if text.starts_with("NOREPLICAS"));
+        if refused && believes {
+            watch.clients[usize::from(client)].hampered = true;
+        }
+        if awaited {
+            watch.take_effect(client, node, &phase, &effect);
+        }
+        if at < watch.first {
+            return Ok(());
+        }
+        let command = command_text(argv);
+        match watch.property.as_str() {
+            "owner-only-release" => {
+                for (victim, what) in effect.victims {
+                    if valid.get(usize::from(victim)) == Some(&true) {
+                        watch.sightings.push(format!(
+                            "on node {node} {command} of client {client} {what}, which client \
+                             {victim} wrote and validly holds"
+                        ));
+                    }
+                }
+            }
+            "lease" if thread != 0 => {
+                for created in effect.created {
+                    watch.sightings.push(format!(
+                        "on node {node} {command}, sent in the background (thread {thread} of \
+                         client {client}), created `{created}`, which was not there"
+                    ));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A server took another's place, or came back with what was on its disk: whose
+    /// that is. Of what it held, this many versions (or all) can be there.
+    pub(super) async fn look_again(&mut self, node: u8, upto: Option<usize>) -> Result<(), Stop> {
+        if self.watch.is_none() {
+            return Ok(());
+        }
+        let server = self.rig.place(node)?;
+        let content = self.rig.read(server).await?;
+        let (Some(watch), Some(mut content)) = (&mut self.watch, content) else {
+            return Ok(());
+        };
+        let versions = &mut watch.versions[usize::from(node)];
+        let upto = upto.unwrap_or(versions.len()).min(versions.len());
+        let likely = versions[..upto].to_vec();
+        let all = [versions.clone(), likely].concat();
+        content::attribute(&mut content, &all);
+        versions.push(content);
+        Ok(())
+    }
+
+    /// How many versions of a node there were, and how many its disk has.
+    pub(super) fn versions_of(&self, node: u8) -> (usize, usize) {
+        let at = usize::from(node);
+        self.watch
+            .as_ref()
+            .map_or((0, 0), |watch| (watch.versions[at].len(), watch.synced[at]))
+    }
+
+    pub(super) fn watch_synced(&mut self, node: u8) {
+        if let Some(watch) = &mut self.watch {
+            let at = usize::from(node);
+            watch.synced[at] = watch.versions[at].len();
+        }
+    }
+
+    /// A client begins an operation.
+    pub(super) fn watch_call(&mut self, client: u8) {
+        if let Some(watched) = self.watched(client) {
+            watched.effective.clear();
+            watched.hampered = false;
+            watched.idle_ticks = 0;
+        }
+    }
+
+    /// A command of the client failed, or was given up.
+    pub(super) fn watch_failure(&mut self, client: u8) {
+        if let Some(watched) = self.watched(client) {
+            watched.hampered = true;
+        }
+    }
+
+    /// An operation ended as the trace says.
+    pub(super) async fn watch_end(&mut self, client: u8, ended: Ended) -> Result<(), Stop> {
+        let state = self.state(client)?;
+        let (before, was_valid) = state.before.clone();
+        let holds = state.view.as_ref().map_or(0, |view| view.holds);
+        let at = self.at;
+        let Some(watch) = &mut self.watch else {
+            return Ok(());
+        };
+        let watched = &mut watch.clients[usize::from(client)];
+        let end = End {
+            client,
+            before,
+            was_valid,
+            effective: std::mem::take(&mut watched.effective),
+            hampered: watched.hampered,
+            ended,
+        };
+        let took = matches!(end.ended.outcome, Outcome::Held { .. }) && holds == 1;
+        if at >= watch.first {
+            watch.ends.push(end);
+        }
+        if watch.property == EFFECT && took {
+            let value = self.rig.read_counter().await?;
+            self.note(
+                "did",
+                format!("client {client} reads {value} from the guarded counter"),
+            );
+            if let Some(watched) = self.watched(client) {
+                watched.counter = Some(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// The holder writes what it computed from what it read.
+    pub(super) async fn write(&mut self, client: u8) -> Result<(), Stop> {
+        let read = self.watched(client).and_then(|watched| watched.counter);
+        let (Some(read), true) = (read, self.guards_counter()) else {
+            self.note("did", format!("client {client} would write now"));
+            return Ok(());
+        };
+        let found = self.rig.read_counter().await?;
+        self.rig.write_counter(read + 1).await?;
+        let what = format!(
+            "client {client} read {read} from the guarded counter when it acquired, and writes {}",
+            read + 1
+        );
+        self.note("did", what.clone());
+        let at = self.at;
+        if let Some(watch) = &mut self.watch {
+            watch.writes += 1;
+            if found != read && at >= watch.first {
+                watch.sightings.push(format!(
+                    "{what} over {found}, which another client wrote since"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn guards_counter(&self) -> bool {
+        let watch = self.watch.as_ref();
+        watch.is_some_and(|watch| watch.property == EFFECT)
+    }
+
+    /// A tick passed.
+    pub(super) fn watch_tick(&mut self) {
+        let Some(watch) = &mut self.watch else {
+            return;
+        };
+        for (watched, state) in watch.clients.iter_mut().zip(&self.clients) {
+            let idle = state.crashed || state.phase() == "idle";
+            watched.idle_ticks = if idle { watched.idle_ticks + 1 } else { 0 };
+        }
+    }
+
+    /// A pause held a request back.
+    pub(super) fn watch_held_back(&mut self, what: String) {
+        self.note("wire", what.clone());
+        if let Some(watch) = &mut self.watch {
+            watch.held_back.push(what);
+        }
+    }
+
+    fn watched(&mut self, client: u8) -> Option<&mut Watched> {
+        self.watch.as_mut()?.clients.get_mut(usize::from(client))
+    }
+}

@@ -1,0 +1,481 @@
+//! What a command makes of a keyspace, and whose hold it touches.
+
+use std::collections::BTreeMap;
+
+use crate::lock::Role;
+use crate::lua::text::{self, Symbol};
+use crate::lua::{Refusal, RefusalKind, Scale};
+use crate::redis::{Bytes, Notes, Place, Reply, ScriptEngine, Server, Value};
+
+use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
+
+/// A counter that a command moves beyond this is taken to grow for ever.
+const COUNTER_MAX: i64 = 6;
+
+/// What a command did to the keyspace, seen from the properties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effect {
+    /// Other clients (bit set) whose hold it ended by deleting an element, or
+    /// whose expiry it changed.
+    pub victims: u8,
+    /// Other clients (bit set) whose element it wrote over.
+    pub overwritten: u8,
+    /// It wrote something of the lock's own, or prolonged what was the sender's.
+    pub wrote: bool,
+    /// It deleted something of the sender's own.
+    pub deleted: bool,
+    /// It created an entry of the lock's own.
+    pub created: bool,
+}
+
+/// The outcome of one command.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    pub after: Keyspace,
+    /// More than one where it lists what has no order.
+    pub replies: Vec<Reply>,
+    pub effect: Effect,
+    /// The counter that moved beyond what the tables represent, by key.
+    pub overflow: Option<String>,
+    /// Why the execution says nothing about a real server, and whether a script
+    /// did it.
+    pub refusal: Option<(Refusal, bool)>,
+    /// What the server's clock shows mattered.
+    pub clock: bool,
+    /// Lives that were given to keys, in ms, ticks left out.
+    pub lives: Vec<i64>,
+    /// Time differences that scripts compared, in ms, ticks left out.
+    pub compared: Vec<f64>,
+}
+
+/// Runs commands on keyspaces.
+pub struct Executor<'e> {
+    pub scripts: &'e mut ScriptEngine,
+    pub rules: &'e KeyRules,
+    /// How times are measured; `None` for concrete texts and ms.
+    pub scale: Option<Scale>,
+    /// The servers' present, in ms.
+    pub present: i64,
+}
+
+impl<'e> Executor<'e> {
+    /// One for canonical texts.
+    pub fn canonical(
+        scripts: &'e mut ScriptEngine,
+        rules: &'e KeyRules,
+        scale: Scale,
+    ) -> Executor<'e> {
+        Executor {
+            scripts,
+            rules,
+            scale: Some(scale),
+            present: CANONICAL_PRESENT,
+        }
+    }
+
+    /// Runs one command of `client`. A server that is `alone` lacks the replica
+    /// which it asks for to write.
+    pub fn execute(
+        &mut self,
+        before: &Keyspace,
+        client: u8,
+        argv: &[Bytes],
+        alone: bool,
+    ) -> Executed {
+        let (server, reply, notes) = self.run(before, client, argv, alone, 0);
+        let orders = notes.orders;
+        let mut executed = self.judge(before, &server, client, reply, notes);
+        for order in 1..orders {
+            let (other, reply, notes) = self.run(before, client, argv, alone, order);
+            let same = other == server;
+            executed.refusal = executed.refusal.or(notes.refusal);
+            executed.clock |= notes.clock;
+            if !same {
+                let refusal = Refusal {
+                    kind: RefusalKind::Order,
+                    what:
+                        "leaves something else behind, depending on an order that nobody promises"
+                            .into(),
+                    line: 0,
+                };
+                executed.refusal = executed.refusal.or(Some((refusal, true)));
+            }
+            if !executed.replies.contains(&reply) {
+                executed.replies.push(reply);
+            }
+        }
+        executed
+    }
+
+    fn run(
+        &mut self,
+        before: &Keyspace,
+        client: u8,
+        argv: &[Bytes],
+        alone: bool,
+        order: u32,
+    ) -> (Server, Reply, Notes) {
+        let mut server = before.to_server(self.present, self.scale);
+        server.set_lacks_replicas(alone);
+        server.set_order(order);
+        let reply = server.execute(self.scripts, u32::from(client), argv);
+        let notes = server.take_notes();
+        (server, reply, notes)
+    }
+
+    /// The keyspace of `server` after a command of `client` on `before`.
+    fn judge(
+        &self,
+        before: &Keyspace,
+        server: &Server,
+        client: u8,
+        reply: Reply,
+        notes: Notes,
+    ) -> Executed {
+        let mut executed = Executed {
+            after: Keyspace {
+                entries: Vec::new(),
+                offset_ms: before.offset_ms,
+            },
+            replies: vec![reply],
+            effect: Effect::default(),
+            overflow: None,
+            refusal: notes.refusal.clone(),
+            clock: notes.clock,
+            lives: notes.lives.clone(),
+            compared: notes.compared.clone(),
+        };
+        for (key, value, end) in server.entries() {
+            let known = before.entries.iter().find(|entry| entry.key == *key);
+            let mut entry = Entry {
+                key: key.clone(),
+                value: value.clone(),
+                life: end.map(|end| server.life(end)),
+                writers: writers(known, value, &notes.written, key, client),
+            };
+            self.compare(known, &mut entry, client, &notes, &mut executed);
+            executed.after.entries.push(entry);
+        }
+        for known in &before.entries {
+            let gone = !executed.after.entries.iter().any(|e| e.key == known.key);
+            if gone {
+                self.removed(known, client, &mut executed);
+            }
+        }
+        if let Some(scale) = self.scale {
+            stale_stamps(&mut executed, &notes.written, scale);
+        }
+        executed
+    }
+
+    /// An entry that is there afterwards, beside the one that was there before.
+    fn compare(
+        &self,
+        known: Option<&Entry>,
+        entry: &mut Entry,
+        client: u8,
+        notes: &Notes,
+        executed: &mut Executed,
+    ) {
+        let role = self.rules.role(&entry.key);
+        let written = notes.written.iter().any(|place| place.key == entry.key);
+        if written && role == Role::Other && self.rules.keys.declared {
+            let key = text::printable(&entry.key);
+            refuse(
+                executed,
+                format!("writes the key `{key}`, which `keys` does not declare"),
+            );
+        }
+        if role == Role::Fence {
+            self.fence(known, entry, executed);
+            return;
+        }
+        let Some(known) = known else {
+            executed.effect.created |= role != Role::Queue;
+            executed.effect.wrote |= counts(role);
+            return;
+        };
+        if let Some(key) = counter_ran_away(known, entry) {
+            executed.overflow = Some(key);
+        }
+        executed.effect.wrote |= written && counts(role);
+        if role == Role::Queue {
+            return;
+        }
+        let (gone, over) = touched(known, entry, &notes.written, client);
+        executed.effect.victims |= gone & !(1 << client);
+        executed.effect.deleted |= gone & 1 << client != 0;
+        executed.effect.overwritten |= over & !(1 << client);
+        if known.life != entry.life {
+            executed.effect.victims |= expiry_victims(known, entry, client, self.step_ms());
+            if entry.writers.set() & 1 << client != 0 {
+                executed.effect.wrote |= counts(role);
+            }
+        }
+    }
+
+    fn step_ms(&self) -> i64 {
+        self.scale.map_or(0, |scale| scale.step_ms)
+    }
+
+    fn removed(&self, known: &Entry, client: u8, executed: &mut Executed) {
+        let role = self.rules.role(&known.key);
+        let writers = known.writers.set();
+        match role {
+            Role::Fence => refuse(
+                executed,
+                "deletes the key that `keys` declares as a fence".into(),
+            ),
+            Role::Queue => {}
+            Role::Lock | Role::Other => {
+                executed.effect.victims |= writers & !(1 << client);
+                executed.effect.deleted |= writers & 1 << client != 0;
+            }
+        }
+    }
+
+    /// A fence only grows, and stays; of its value nothing else is kept.
+    fn fence(&self, known: Option<&Entry>, entry: &mut Entry, executed: &mut Executed) {
+        let Value::String(text) = &entry.value else {
+            return refuse(
+                executed,
+                "keeps no counter in the key that `keys` declares as a fence".into(),
+            );
+        };
+        let value = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
+        let opaque = text::only_symbol(text) == Some(Symbol::Fence);
+        let grows = match known.map(|known| &known.value) {
+            // What it was is not known in a model.
+            Some(Value::String(old)) if self.scale.is_none() => value(text) >= value(old),
+            Some(_) => opaque || self.scale.is_none(),
+            None => value(text).is_some_and(|value| value > 0),
+        };
+        if !grows || entry.life.is_some() {
+            refuse(
+                executed,
+                "sets, shrinks or lets expire the key that `keys` declares as a fence".into(),
+            );
+        }
+        if self.scale.is_some() {
+            entry.value = Value::String(Symbol::Fence.text());
+        }
+        entry.writers = Writers::One(0);
+    }
+}
+
+/// What is written there can be the lock.
+fn counts(role: Role) -> bool {
+    matches!(role, Role::Lock)
+}
+
+fn refuse(executed: &mut Executed, what: String) {
+    if executed.refusal.is_none() {
+        let refusal = Refusal {
+            kind: RefusalKind::Lacks,
+            what,
+            line: 0,
+        };
+        executed.refusal = Some((refusal, false));
+    }
+}
+
+fn elements(value: &Value) -> Vec<&Bytes> {
+    match value {
+        Value::String(_) | Value::List(_) => Vec::new(),
+        Value::Hash(hash) => hash.keys().collect(),
+        Value::SortedSet(set) => set.ranked().into_iter().map(|(m, _)| m).collect(),
+    }
+}
+
+/// Who wrote what, afterwards.
+fn writers(
+    known: Option<&Entry>,
+    value: &Value,
+    written: &[Place],
+    key: &Bytes,
+    client: u8,
+) -> Writers {
+    let wrote = |element: Option<&Bytes>| {
+        written
+            .iter()
+            .any(|place| place.key == *key && place.element.as_ref() == element)
+    };
+    match value {
+        Value::String(_) => match known.map(|known| &known.writers) {
+            Some(Writers::One(writer)) if !wrote(None) => Writers::One(*writer),
+            _ => Writers::One(client),
+        },
+        Value::List(list) => {
+            let old = match known.map(|known| (&known.value, &known.writers)) {
+                Some((Value::List(items), Writers::Items(writers))) => {
+                    items.iter().zip(writers.iter().copied()).collect()
+                }
+                _ => Vec::new(),
+            };
+            Writers::Items(aligned(&old, list, client))
+        }
+        collection => {
+            let old = match known.map(|known| &known.writers) {
+                Some(Writers::Each(each)) => each.clone(),
+                _ => BTreeMap::new(),
+            };
+            let owner = |element: &Bytes| match old.get(element) {
+                Some(writer) if !wrote(Some(element)) => *writer,
+                _ => client,
+            };
+            let all = elements(collection).into_iter();
+            Writers::Each(
+                all.map(|element| (element.clone(), owner(element)))
+                    .collect(),
+            )
+        }
+    }
+}
+
+/// Writers of a list's items, where what stayed is still its writer's: commands
+/// take items away and put new ones at the ends.
+fn aligned(old: &[(&Bytes, u8)], new: &std::collections::VecDeque<Bytes>, client: u8) -> Vec<u8> {
+    let common = |from: usize, at: usize| -> usize {
+        let (mut old_at, mut count) = (from, 0);
+        for item in new.iter().skip(at) {
+            match old[old_at..].iter().position(|(known, _)| *known == item) {
+                Some(offset) => {
+                    old_at += offset + 1;
+                    count += 1;
+                }
+                None => break,
+            }
+        }
+        count
+    };
+    // The beginning of the new list that was not there before.
+    let fresh = (0..=new.len())
+        .max_by_key(|at| (common(0, *at), usize::MAX - at))
+        .unwrap_or(0);
+    let mut out = vec![client; fresh];
+    let mut old_at = 0;
+    for item in new.iter().skip(fresh) {
+        match old[old_at..].iter().position(|(known, _)| *known == item) {
+            Some(offset) => {
+                out.push(old[old_at + offset].1);
+                old_at += offset + 1;
+            }
+            None => out.push(client),
+        }
+    }
+    out
+}
+
+/// Clients (bit sets) whose element is gone, and whose element was written over.
+fn touched(known: &Entry, entry: &Entry, written: &[Place], client: u8) -> (u8, u8) {
+    let wrote = |element: Option<&Bytes>| {
+        written
+            .iter()
+            .any(|place| place.key == entry.key && place.element.as_ref() == element)
+    };
+    match (&known.writers, &entry.writers) {
+        (Writers::One(old), Writers::One(_)) => (0, if wrote(None) { 1 << old } else { 0 }),
+        (Writers::Each(old), Writers::Each(new)) => {
+            let gone = old
+                .iter()
+                .filter(|(element, _)| !new.contains_key(*element));
+            let over = old.iter().filter(|(element, _)| wrote(Some(element)));
+            let set = |set: u8, (_, writer): (&Bytes, &u8)| set | 1 << writer;
+            (gone.fold(0, set), over.fold(0, set))
+        }
+        (Writers::Items(old), Writers::Items(new)) => {
+            let count = |items: &[u8], who: u8| items.iter().filter(|w| **w == who).count();
+            let lost = |who: &u8| {
+                let added = if *who == client { new.len() } else { 0 };
+                count(old, *who) > count(new, *who) + added
+            };
+            let gone = old.iter().filter(|who| lost(who));
+            (gone.fold(0, |set, who| set | 1 << who), 0)
+        }
+        // Another type stands there now.
+        (old, _) => (old.set(), 0),
+    }
+}
+
+/// Others whose hold a change of the expiry shortens or prolongs. Who shares a
+/// collection prolongs it for all; nobody may shorten it.
+fn expiry_victims(known: &Entry, entry: &Entry, client: u8, step_ms: i64) -> u8 {
+    let others = known.writers.set() & !(1 << client);
+    let own = entry.writers.set() & 1 << client != 0;
+    let shared = own && !matches!(entry.writers, Writers::One(_));
+    let longer = match (known.life, entry.life) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(old), Some(new)) => new.value(step_ms) >= old.value(step_ms),
+    };
+    if shared && longer { 0 } else { others }
+}
+
+/// The counter that moved, and was not set, beyond the bound.
+fn counter_ran_away(before: &Entry, after: &Entry) -> Option<String> {
+    let moved = |a: Option<i64>, b: Option<i64>| match (a, b) {
+        (Some(a), Some(b)) => a != b && b.abs() > COUNTER_MAX && (a - b).abs() <= COUNTER_MAX,
+        _ => false,
+    };
+    let ran = match (&before.value, &after.value) {
+        (Value::String(a), Value::String(b)) => moved(number(a), number(b)),
+        (Value::Hash(a), Value::Hash(b)) => b
+            .iter()
+            .any(|(field, value)| moved(a.get(field).and_then(|v| number(v)), number(value))),
+        (Value::SortedSet(a), Value::SortedSet(b)) => b.ranked().iter().any(|(member, score)| {
+            let whole = |score: f64| (score.fract() == 0.0).then_some(score as i64);
+            moved(a.score(member).and_then(whole), whole(*score))
+        }),
+        _ => false,
+    };
+    ran.then(|| text::printable(&after.key))
+}
+
+fn number(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Stamps that are written must be fresh, and where they are told by their place
+/// they must have been there: otherwise two of them could be taken for one.
+fn stale_stamps(executed: &mut Executed, written: &[Place], scale: Scale) {
+    let mut found = false;
+    for entry in &executed.after.entries {
+        let mut look = |text: &[u8], element: &[u8], place: Option<&Bytes>| {
+            let wrote = written
+                .iter()
+                .any(|p| p.key == entry.key && (p.element.as_ref() == place || place.is_none()));
+            let here = super::symbols::place(&entry.key, element);
+            found |= text::symbols(text).any(|symbol| match symbol {
+                Symbol::Far(far) => far.future || far.place != here || far.node != 0,
+                Symbol::Time(span) => {
+                    let ms = span.value(scale.step_ms);
+                    wrote && (ms <= -scale.horizon_ms / 2 || ms >= scale.horizon_ms)
+                }
+                _ => false,
+            });
+        };
+        match &entry.value {
+            Value::String(text) => look(text, b"", None),
+            Value::Hash(hash) => {
+                for (field, text) in hash {
+                    look(text, field, Some(field));
+                }
+            }
+            Value::List(list) => {
+                for (index, item) in list.iter().enumerate() {
+                    look(item, index.to_string().as_bytes(), Some(item));
+                }
+            }
+            Value::SortedSet(_) => {}
+        }
+    }
+    if found && executed.refusal.is_none() {
+        let refusal = Refusal {
+            kind: RefusalKind::Horizon,
+            what: "stores a time that lies so far back, or ahead, that the model does not keep it"
+                .into(),
+            line: 0,
+        };
+        executed.refusal = Some((refusal, false));
+    }
+}

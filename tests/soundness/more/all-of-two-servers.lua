@@ -1,0 +1,37 @@
+-- Class: several servers
+-- Check: --assume none
+-- Truth: mutual-exclusion-belief holds
+-- Truth: deadlock-freedom holds
+-- Truth: no-orphan holds
+-- Check: --assume node-restart-none
+-- Truth: mutual-exclusion-belief holds
+-- Because: who holds has its key on both servers. One that restarts without data gives one
+-- vote to another client, and one is not enough.
+local function give(lock)
+  local freed = 0
+  for _, node in ipairs(lock.nodes) do
+    if on(node).script("release_if_owner", { lock.key }, { lock.token }) == 1 then
+      freed = freed + 1
+    end
+  end
+  return freed
+end
+
+return {
+  nodes = 2,
+  scripts = { "release_if_owner" },
+
+  acquire = function(lock)
+    local votes = 0
+    for _, node in ipairs(lock.nodes) do
+      if on(node).redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then votes = votes + 1 end
+    end
+    if votes == #lock.nodes then return held() end
+    give(lock)
+    return busy()
+  end,
+
+  release = function(lock)
+    return give(lock) == #lock.nodes
+  end,
+}

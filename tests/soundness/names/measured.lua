@@ -1,0 +1,21 @@
+-- Class: tokens and owners are not plain texts
+-- Check: --assume none
+-- Truth: mutual-exclusion-belief not-holds
+-- Because: nothing says how long a token is. If its length is odd, the lock takes whatever is
+-- there, and two clients hold.
+return {
+  scripts = { "release_if_owner" },
+
+  acquire = function(lock)
+    if #lock.token % 2 == 1 then
+      redis("SET", lock.key, lock.token, "PX", lock.ttl)
+      return held()
+    end
+    if redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return held() end
+    return busy()
+  end,
+
+  release = function(lock)
+    return script("release_if_owner", { lock.key }, { lock.token }) == 1
+  end,
+}

@@ -1,0 +1,32 @@
+-- Class: what a script really uses
+-- Check: --assume none
+-- Truth: mutual-exclusion-belief holds
+-- Truth: honest-outcome holds
+-- Truth: deadlock-freedom holds
+-- Check: --assume loss
+-- Truth: mutual-exclusion-belief violated
+-- Truth: honest-outcome violated
+-- Because: real servers have cmsgpack, so the script does its work. When its request is lost,
+-- the client gets neither 0 nor 1, takes that for a success, and another client acquires.
+return {
+  scripts = {
+    "release_if_owner",
+    take = [[
+      local pair = cmsgpack.unpack(cmsgpack.pack({ 1, "x" }))
+      if pair[2] ~= "x" then return 0 end
+      if redis.call("set", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then return 1 end
+      return 0
+    ]],
+  },
+
+  acquire = function(lock)
+    local got, err = script("take", { lock.key }, { lock.token, lock.ttl })
+    if err and err.definite then return failed(err.message) end
+    if got == 0 then return busy() end
+    return held()
+  end,
+
+  release = function(lock)
+    return script("release_if_owner", { lock.key }, { lock.token }) == 1
+  end,
+}
