@@ -146,10 +146,14 @@ impl Vm<'_> {
             Running::Native(Some((sort, name))) => (*sort, name.as_str()),
             _ => ("", "?"),
         };
-        let number = if sort == "method" { number - 1 } else { number };
-        if number == 0 {
-            return self.error(format!("calling '{name}' on bad self ({what})"));
-        }
+        // A method's first argument is what it is called on.
+        let number = match sort {
+            "method" if number == 1 => {
+                return self.error(format!("calling '{name}' on bad self ({what})"));
+            }
+            "method" => number.saturating_sub(1),
+            _ => number,
+        };
         self.error(format!("bad argument #{number} to '{name}' ({what})"))
     }
 
