@@ -616,6 +616,11 @@ impl<'t, 'p> Function<'t, 'p> {
             Expr::Binary(op, left, right, line) => self.binary(*op, left, right, *line),
             Expr::And(left, right) => self.either(false, left, right),
             Expr::Or(left, right) => self.either(true, left, right),
+            // A constant, and -0 is the same one as a 0 that is there already.
+            Expr::Unary(Unary::Neg, ..) if let Some(value) = folded(expr) => {
+                let constant = self.constant(Constant::Number(value));
+                self.emit(Op::Constant(constant));
+            }
             Expr::Unary(op, operand, line) => {
                 self.expression(operand);
                 self.line = *line;
@@ -721,15 +726,16 @@ fn is_constant(expr: &Expr, truth: bool) -> bool {
         Expr::Number(_) | Expr::Text(_) | Expr::True => truth,
         Expr::Nil | Expr::False => !truth,
         Expr::Paren(inner) => is_constant(inner, truth),
-        expr => truth && is_folded(expr),
+        expr => truth && folded(expr).is_some(),
     }
 }
 
-/// Arithmetic of numbers alone is done when it is compiled.
-fn is_folded(expr: &Expr) -> bool {
+/// Numbers are negated when they are compiled.
+fn folded(expr: &Expr) -> Option<f64> {
     match expr {
-        Expr::Number(_) => true,
-        Expr::Paren(inner) | Expr::Unary(Unary::Neg, inner, _) => is_folded(inner),
-        _ => false,
+        Expr::Number(value) => Some(*value),
+        Expr::Paren(inner) => folded(inner),
+        Expr::Unary(Unary::Neg, inner, _) => folded(inner).map(|value| -value),
+        _ => None,
     }
 }
