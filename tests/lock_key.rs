@@ -277,15 +277,18 @@ fn inputs(p: &Program, file: &LockFile) -> Vec<Input> {
     inputs
 }
 
+/// A key and an input.
+type Asked = (Vec<u8>, String);
+/// An output, or why there is none, and the key after it.
+type Answered = (Result<Output, String>, Vec<u8>);
+
 /// The strongest claim of this module, on long random walks: what a program of a
 /// model does next is a function of its key.
 #[test]
 fn equal_keys_answer_alike() {
     for name in builtin_names() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
-        // (key, input) -> (output, or why there is none, and key)
-        let mut seen: HashMap<(Vec<u8>, String), (Result<Output, String>, Vec<u8>)> =
-            HashMap::new();
+        let mut seen: HashMap<Asked, Answered> = HashMap::new();
         let mut views = HashMap::new();
         let mut again = 0;
         for _ in 0..40 {

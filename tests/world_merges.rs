@@ -163,7 +163,7 @@ fn in_phase(closure: &Closure, id: u32, phase: Phase) -> bool {
 fn a_held_lock_that_became_an_idle_client_is_found() {
     in_closure("held is idle", "", |closure| {
         for id in 0..closure.locals.len() {
-            for (_, (emitted, next)) in &mut closure.locals[id].next {
+            for (emitted, next) in closure.locals[id].next.values_mut() {
                 if emitted.ending == Some((Op::Acquire, Ending::Held)) {
                     *next = 0;
                 }

@@ -207,7 +207,7 @@ impl Program {
         Ok(())
     }
 
-    /// From now on lines that run are noted; see [`Program::lines_run`].
+    /// From now on lines that run are noted in `lines`.
     pub fn watch_lines(&mut self, lines: crate::lua::Lines) {
         self.machine.lines = Some(lines);
     }

@@ -241,7 +241,10 @@ mod tests {
         };
         let unknown = json!({ "verdict": "unknown", "reason": "a.lua:12: it asks" });
         let holds = json!({ "verdict": "holds" });
-        assert_eq!(not_refused(Some(12), &answers(&[unknown.clone()])), None);
+        assert_eq!(
+            not_refused(Some(12), &answers(std::slice::from_ref(&unknown))),
+            None
+        );
         assert!(not_refused(None, &answers(&[unknown, holds])).is_some());
     }
 }

@@ -408,8 +408,11 @@ mod tests {
         }
     }
 
+    /// A client, what the server has after its step, and what the server told of it.
+    type Step<'a> = (u8, Content, &'a [(&'a str, &'a str)]);
+
     /// Steps of clients, one after the other; the effect of the last.
-    fn after(steps: &[(u8, Content, &[(&str, &str)])]) -> (Content, Effect) {
+    fn after(steps: &[Step]) -> (Content, Effect) {
         let mut now = Content::new();
         let mut effect = Effect::default();
         for (client, content, told) in steps {

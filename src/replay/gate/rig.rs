@@ -351,6 +351,12 @@ impl Rig {
         self.place(node)?;
         let first = usize::from(node);
         for at in (first..self.fleet.servers.len()).step_by(usize::from(self.shape.nodes)) {
+            // A server removes what is over when it comes by. What it has not removed
+            // before its clock goes back would come to life again.
+            if ms < 0 && self.answers(at) {
+                let all = ["SCAN", "0", "COUNT", "1000000"];
+                self.fleet.servers[at].command(&all).await?;
+            }
             self.jump_clock(at, ms).await?;
         }
         Ok(())
