@@ -258,11 +258,7 @@ fn times_do_only_what_times_do() {
 /// What shows a time's digits runs for real, and has no answer in a model.
 #[test]
 fn in_a_model_a_times_digits_are_not_to_be_had() {
-    for expression in [
-        "now() < 1700000000000",
-        "tonumber(now())",
-        "string.sub(tostring(now()), 1, 3)",
-    ] {
+    for expression in ["now() < 1700000000000", "string.sub(tostring(now()), 1, 3)"] {
         let body = format!(
             "return {{ acquire = function(lock)\nlocal x = {expression}\nreturn busy() end, release = function(lock) end }}"
         );

@@ -5,15 +5,16 @@
 //! functions are the [`ScriptEngine`]'s, which is no part of the state.
 
 use super::command::{Answer, Call};
-use super::engine::{Job, ScriptEngine, Sha};
+use super::engine::{Job, ScriptEngine, Sha, says_that_it_writes};
 use super::number::parse_i64;
 use super::refusal::Refusal;
 use super::server::Dialect;
 use super::{Bytes, Reply, Server};
 
 pub(super) fn eval(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'_>) -> Answer {
-    let (keys, args) = split(&call.argv[2..])?;
     let source = &call.argv[1];
+    replicas_suffice(server, source)?;
+    let (keys, args) = split(&call.argv[2..])?;
     let sha = Sha::of(source);
     let dialect = server.dialect();
     engine
@@ -30,6 +31,14 @@ pub(super) fn eval(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'
     Ok(engine.run(server, &job))
 }
 
+/// NOREPLICAS, for a script that says that it may write.
+fn replicas_suffice(server: &Server, source: &[u8]) -> Result<(), Refusal> {
+    match says_that_it_writes(source, server.dialect()) && server.lacks_replicas() {
+        true => Err(Refusal::NoReplicas),
+        false => Ok(()),
+    }
+}
+
 /// What cannot be a name is refused before the numbers of keys are looked at,
 /// an unknown name after.
 pub(super) fn evalsha(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'_>) -> Answer {
@@ -43,8 +52,11 @@ pub(super) fn evalsha(server: &mut Server, engine: &mut ScriptEngine, call: &Cal
     if name.len() != Sha::DIGITS {
         return Err(unknown());
     }
-    let (keys, args) = split(&call.argv[2..])?;
     let known = Sha::parse(name).and_then(|sha| Some((sha, server.script(&sha)?)));
+    if let Some((_, source)) = &known {
+        replicas_suffice(server, source)?;
+    }
+    let (keys, args) = split(&call.argv[2..])?;
     let (sha, source) = known.ok_or_else(unknown)?;
     let job = Job {
         sha,

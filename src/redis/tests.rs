@@ -316,11 +316,6 @@ fn commands_that_redis_refuses_in_scripts_are_refused() {
         ];
         assert!(known.contains(&reply.as_str()), "{command}: {reply}");
     }
-    assert!(
-        bench
-            .eval("return cjson.encode({})")
-            .contains("does not model the Lua global 'cjson'")
-    );
 }
 
 #[test]
@@ -332,7 +327,6 @@ fn a_script_cannot_hang_or_fill_memory() {
         "local function f() return xpcall(error, f) end while true do f() end",
         "local s = 'x' while true do s = s .. s if #s > 1000000 then s = 'x' end end",
         "return ('x'):rep(1e9)",
-        "return (''):rep(1e18)",
         "local s = ('a'):rep(50000) while true do s:upper() end",
         "local t = {} for i = 1, 1e9 do t[i] = i end",
         "local t = {} for i = 1, 1e5 do t[i] = -i end while true do table.sort(t) end",

@@ -124,6 +124,8 @@ struct Message {
     reply_lost: bool,
     /// Its client was paused before it was sent.
     held: bool,
+    /// It goes to the server that was its node's before a split.
+    old: bool,
     failed: Option<Definite>,
     delivered: bool,
 }
@@ -295,6 +297,10 @@ impl<'a> Run<'a> {
             request_lost: false,
             reply_lost: false,
             held: false,
+            old: self
+                .split
+                .get(&node)
+                .is_some_and(|moved| !moved.contains(&client)),
             failed: None,
             delivered: false,
         };
@@ -320,7 +326,7 @@ impl<'a> Run<'a> {
     fn execute(&mut self, client: u8, node: u8, id: u32, reply: &Reply) -> Result<(), String> {
         let stopped = self.nodes_stopped.contains(&node);
         let message = self.message(client, node, id)?;
-        ensure(!stopped, || {
+        ensure(!stopped || message.old, || {
             format!("{} is stopped and executes nothing", words::node(node))
         })?;
         ensure(!message.request_lost, || {
@@ -361,7 +367,7 @@ impl<'a> Run<'a> {
         })?;
         let stopped = self.nodes_stopped.contains(&node);
         let message = self.message(client, node, id)?;
-        ensure(!stopped, || {
+        ensure(!stopped || message.old, || {
             format!("{} is stopped and takes nothing", words::node(node))
         })?;
         let open = !message.request_lost && message.failed != Some(true);

@@ -377,11 +377,11 @@ mod tests {
 
     #[test]
     fn every_move_survives_its_code() {
-        for kind in 0..34u32 {
-            let action = Action(kind << 24 | 1 << 16 | 1 << 8);
-            let decoded = Move::decode(action).expect("kinds below 34 are moves");
+        for kind in 0..38u32 {
+            let action = Action(kind << 24 | 1 << 16 | 1 << 8 | 2 << 4 | 1);
+            let decoded = Move::decode(action).expect("kinds below 38 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(34 << 24)), None);
+        assert_eq!(Move::decode(Action(38 << 24)), None);
     }
 }

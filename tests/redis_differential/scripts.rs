@@ -211,8 +211,10 @@ pub fn eval(draw: &mut Draw<'_>) -> Vec<String> {
         script += &statement(draw, &keys, &args);
         script.push('\n');
     }
-    script += "return r";
-    let mut words = vec!["eval".to_owned(), script, "2".to_owned()];
+    const OK: &str = "return r";
+    script += draw.one(&[OK, OK, OK, OK, OK, OK, OK, "return r r"]);
+    let count = draw.one(&["2", "2", "2", "2", "2", "2", "1", "-1", "9", "x"]);
+    let mut words = vec!["eval".to_owned(), script, count.to_owned()];
     words.extend(keys.iter().chain(&args).map(|word| (*word).to_owned()));
     words
 }

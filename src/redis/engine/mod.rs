@@ -169,6 +169,9 @@ fn compile(source: &[u8], dialect: Dialect) -> Result<Compiled, String> {
     })
 }
 
+/// How Valkey's error begins when the first line names an engine that it lacks.
+const NO_ENGINE: &str = "ERR Could not find scripting engine";
+
 /// Reads `#!lua flags=...`; the rest keeps its line numbers.
 fn shebang(source: &[u8], dialect: Dialect) -> Result<(Flags, &[u8]), String> {
     let mut flags = Flags::default();
@@ -186,7 +189,7 @@ fn shebang(source: &[u8], dialect: Dialect) -> Result<(Flags, &[u8]), String> {
         return Err(match dialect {
             Dialect::Valkey9 => {
                 let name = engine.trim_start_matches("#!");
-                format!("ERR Could not find scripting engine '{name}'")
+                format!("{NO_ENGINE} '{name}'")
             }
             _ => format!("ERR Unexpected engine in script shebang: {engine}"),
         });
@@ -205,6 +208,15 @@ fn shebang(source: &[u8], dialect: Dialect) -> Result<(Flags, &[u8]), String> {
         }
     }
     Ok((flags, &source[end..]))
+}
+
+/// Whether a script says on its first line what it does, and that it may write. A
+/// server asks for that before all else; Valkey before it looks for the engine, too.
+pub(super) fn says_that_it_writes(source: &[u8], dialect: Dialect) -> bool {
+    match shebang(source, dialect) {
+        Ok((flags, _)) => flags.given && !flags.no_writes,
+        Err(line) => line.starts_with(NO_ENGINE),
+    }
 }
 
 impl ScriptEngine {
@@ -251,10 +263,6 @@ impl ScriptEngine {
             Ok(compiled) => compiled,
             Err(line) => return Reply::Error(line),
         };
-        // A script that says what it does is asked before it begins.
-        if compiled.flags.given && !compiled.flags.no_writes && server.lacks_replicas() {
-            return Reply::Error("NOREPLICAS Not enough good replicas to write.".into());
-        }
         let mut machine = compiled.machine.clone();
         prepare(&mut machine, server, job, compiled.behind);
         let mut thread = Thread::new(compiled.main.clone(), Vec::new());

@@ -68,6 +68,8 @@ impl Run<'_> {
                 let gone = self.gone.contains(&(*node, false));
                 self.fail_over(*node, *lost)?;
                 self.split.insert(*node, BTreeSet::new());
+                let its = self.messages.values_mut().filter(|one| one.node == *node);
+                its.for_each(|message| message.old = true);
                 if silent && !gone {
                     self.silent.insert((*node, true));
                 }
