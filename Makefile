@@ -5,7 +5,7 @@
 # Both install what they need and is missing. Each phase of `make test` is a target of
 # its own, and `make -n PHASE` shows its commands.
 
-.PHONY: run test server setup format lint tests docs licences build baseline scenarios
+.PHONY: run test server setup format lint tests docs licences build baseline scenarios naive
 # The phases share one target directory and two cores; side by side they would
 # only wait for each other's locks.
 .NOTPARALLEL:
@@ -53,3 +53,9 @@ baseline:
 # Every scenario as it expects, replayed: fewer times than a user would.
 scenarios:
 	cargo run --locked --quiet -- scenario run --replays 3 --walks 2
+
+# Generated lock files for an hour: the checker's answers beside those of a naive search.
+# NAIVE_SEED makes them others.
+NAIVE_SECONDS ?= 3600
+naive:
+	NAIVE_SECONDS=$(NAIVE_SECONDS) cargo test --locked --release --test naive generated -- --nocapture

@@ -75,6 +75,7 @@ fn a_new_entry_is_its_writers_own_creation() {
     let executed = run(&Keyspace::default(), A, "SET lock 1 PX 3000");
     let expected = Effect {
         wrote: true,
+        leased: true,
         created: true,
         ..Effect::default()
     };
@@ -108,8 +109,10 @@ fn deleting_or_expiring_anothers_entry_makes_a_victim_even_where_values_are_equa
     for words in ["DEL lock", "PEXPIRE lock 1000", "PERSIST lock"] {
         assert_eq!(on_as_key(words), victim, "{words}");
     }
-    // An expiry that stays what it was shortens and prolongs nothing.
-    assert_eq!(on_as_key("PEXPIRE lock 3000"), Effect::default());
+    // The very end that it had: a moment later it would be another.
+    assert_eq!(on_as_key("PEXPIRE lock 3000"), victim);
+    // What sets no expiry changes none.
+    assert_eq!(on_as_key("PEXPIRE lock 3000 GT"), Effect::default());
 }
 
 #[test]
@@ -117,7 +120,9 @@ fn writing_over_anothers_value_is_a_write_even_where_values_are_equal() {
     for words in ["SET lock 1 PX 3000", "SET lock 2 PX 3000"] {
         let over = Effect {
             overwritten: OF_A,
+            victims: OF_A,
             wrote: true,
+            leased: true,
             ..Effect::default()
         };
         assert_eq!(on_as_key(words), over, "{words}");

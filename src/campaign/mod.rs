@@ -128,7 +128,7 @@ impl<'s> Campaign<'s> {
             ttl_ticks: true,
             tick_ms: false,
         };
-        let sizes = sizes.fitted(&file, chosen);
+        let sizes = sizes.fitted(&file, chosen, &self.explore.should_stop);
         let options = CheckOptions {
             sizes: sizes.clone(),
             properties: group.properties()?,

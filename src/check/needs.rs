@@ -127,6 +127,15 @@ impl Checker<'_> {
         }
     }
 
+    /// What a tick adds to every clock.
+    fn step_ms(&self) -> i64 {
+        let sizes = &self.options.sizes;
+        match self.exact {
+            true => sizes.tick_ms,
+            false => sizes.step_ms(),
+        }
+    }
+
     pub(super) fn needs(&self, set: &[Switch]) -> Needs {
         let sizes = &self.options.sizes;
         let size = |fault: Fault| find(set, fault).map_or(0, |switch| switch.size);
@@ -150,8 +159,8 @@ impl Checker<'_> {
             ttl_ms: i64::from(sizes.ttl_ticks) * sizes.tick_ms,
             timeout_ms: self.timeout_ms(set),
             tick_ms: sizes.tick_ms,
-            step_ms: sizes.step_ms(),
-            horizon_ms: i64::from(horizon) * sizes.step_ms() * self.reach,
+            step_ms: self.step_ms(),
+            horizon_ms: i64::from(horizon) * self.step_ms() * self.reach,
             advance_max: size(Fault::ClientPause).max(if drift > 0 { 2 } else { 1 }),
             skews: skews(step as i8, steps as i8, drift as i8),
             step: step as i8,
@@ -181,7 +190,7 @@ impl Checker<'_> {
             clients: sizes.clients,
             nodes: sizes.nodes,
             ttl_ms: config.ttl_ms,
-            tick_ms: sizes.step_ms(),
+            tick_ms: self.step_ms(),
             timeout_ms: config.timeout_ms,
             key: config.key,
             params,

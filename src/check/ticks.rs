@@ -5,10 +5,12 @@
 //! that takes too many of them the usual tick stays, and what is rounded is unknown.
 //! The lease itself stays: a shorter one would be another question.
 
+use std::sync::Arc;
+
 use crate::lock::LockFile;
 use crate::world::closure::Duration;
 
-use super::{CheckError, CheckOptions, Checker, ExploreOptions, Guard, Sizes};
+use super::{CheckError, CheckOptions, Checker, ExploreOptions, Guard, ShouldStop, Sizes};
 
 /// Most ticks into which a lease is cut, on one server and on several: their states
 /// multiply.
@@ -27,13 +29,14 @@ pub struct Chosen {
 }
 
 impl Sizes {
-    /// These sizes, with a tick that divides what the lock lets end.
-    pub fn fitted(self, file: &LockFile, chosen: Chosen) -> Sizes {
+    /// These sizes, with a tick that divides what the lock lets end. Told to stop, it
+    /// leaves them as they are.
+    pub fn fitted(self, file: &LockFile, chosen: Chosen, should_stop: &ShouldStop) -> Sizes {
         if chosen.tick_ms {
             return self;
         }
         // What cannot be closed is refused by the check itself, which says why.
-        let Ok(used) = self.durations(file) else {
+        let Ok(used) = self.durations(file, should_stop) else {
             return self;
         };
         if chosen.ttl_ticks || used.iter().all(|ms| ms % self.tick_ms == 0) {
@@ -62,11 +65,14 @@ impl Sizes {
 
     /// Durations, in ms, after which the lock lets something end when no fault
     /// strikes.
-    fn durations(&self, file: &LockFile) -> Result<Vec<i64>, CheckError> {
+    fn durations(&self, file: &LockFile, should_stop: &ShouldStop) -> Result<Vec<i64>, CheckError> {
         let options = CheckOptions {
             sizes: self.clone(),
             properties: Vec::new(),
-            explore: ExploreOptions::default(),
+            explore: ExploreOptions {
+                should_stop: Arc::clone(should_stop),
+                ..ExploreOptions::default()
+            },
             guard: Guard::usual(0),
             timed: false,
         };
@@ -102,7 +108,8 @@ mod tests {
              release = function(lock) end }}"
         );
         let file = LockFile::from_text("my-lock.lua", &text, None).unwrap();
-        let sizes = Sizes::for_file(&file).fitted(&file, Chosen::default());
+        let never: ShouldStop = Arc::new(|| false);
+        let sizes = Sizes::for_file(&file).fitted(&file, Chosen::default(), &never);
         (sizes.tick_ms, sizes.ttl_ticks)
     }
 

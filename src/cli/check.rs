@@ -1,6 +1,7 @@
 //! `lockproof check`: the verdicts of one lock.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -66,16 +67,17 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
     screen::catch_interrupts()?;
-    let plan = args.lock.plan()?;
     let properties = plan::properties(&args.property)?;
     let timeout = match args.timeout {
         Some(seconds) => Some(seconds_of(seconds)?),
         None => None,
     };
+    let should_stop = screen::stop_after(timeout);
+    let plan = args.lock.plan(&should_stop)?;
     let explore = ExploreOptions {
         workers: args.workers,
         states_max: Some(args.max_states),
-        should_stop: screen::stop_after(timeout),
+        should_stop: Arc::clone(&should_stop),
         ..ExploreOptions::default()
     };
     let screen = Screen::new(args.format == Format::Json);
@@ -90,7 +92,7 @@ pub fn run(args: Args) -> Ended {
         checker.simulate(SimulateOptions {
             walks,
             steps_max: args.moves,
-            should_stop: screen::stop_after(timeout),
+            should_stop,
             ..SimulateOptions::new(plan.seed)
         });
     }

@@ -29,7 +29,7 @@ pub struct Args {
 
 /// Runs the subcommand; it serves until it is interrupted.
 pub fn run(args: Args) -> Ended {
-    let plan = args.lock.plan()?;
+    let plan = args.lock.plan(&screen::stop_after(None))?;
     let set = plan.sets[0].clone();
     let options = plan.options(Vec::new(), ExploreOptions::default());
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;

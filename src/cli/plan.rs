@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 
-use crate::check::{CheckOptions, Chosen, ExploreOptions, Guard, Sizes};
+use crate::check::{CheckOptions, Chosen, ExploreOptions, Guard, ShouldStop, Sizes};
 use crate::lock::{LockFile, builtin_names};
 use crate::nearest;
 use crate::trace::LockRef;
@@ -67,12 +67,12 @@ pub struct LockPlan {
 
 impl LockArgs {
     /// Loads the lock and checks every argument.
-    pub fn plan(&self) -> Result<LockPlan, Failure> {
+    pub fn plan(&self, should_stop: &ShouldStop) -> Result<LockPlan, Failure> {
         let file = load(&self.lock)?;
-        self.plan_for(file).map_err(Failure::usage)
+        self.plan_for(file, should_stop).map_err(Failure::usage)
     }
 
-    fn plan_for(&self, file: LockFile) -> anyhow::Result<LockPlan> {
+    fn plan_for(&self, file: LockFile, should_stop: &ShouldStop) -> anyhow::Result<LockPlan> {
         let sizes = Sizes {
             clients: self.clients,
             nodes: self.nodes.unwrap_or(file.nodes.default),
@@ -85,7 +85,7 @@ impl LockArgs {
             ttl_ticks: self.ttl_ticks.is_some(),
             tick_ms: self.tick_ms.is_some(),
         };
-        let sizes = sizes.fitted(&file, chosen);
+        let sizes = sizes.fitted(&file, chosen, should_stop);
         let parts = sizes.ttl_ticks / self.ttl_ticks.unwrap_or(3).max(1);
         let ticks = (sizes.ttl_ticks, parts);
         let sets = if self.all {

@@ -32,7 +32,7 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
     screen::catch_interrupts()?;
-    let plan = args.lock.plan()?;
+    let plan = args.lock.plan(&screen::stop_after(None))?;
     let real = args.real.find()?;
     let mut pool = GatePool::new(real.gate);
     let options = plan.options(Vec::new(), ExploreOptions::default());

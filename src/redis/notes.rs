@@ -26,6 +26,8 @@ pub struct Notes {
     pub refusal: Option<(Refusal, bool)>,
     /// Values that were written, also over equal ones.
     pub written: Vec<Place>,
+    /// Keys whose expiry was set, also to the very end that it had.
+    pub expiries: Vec<Bytes>,
     /// Lives that were given to keys, in ms, ticks left out.
     pub lives: Vec<i64>,
     /// Time differences that scripts compared, in ms, ticks left out.

@@ -395,10 +395,13 @@ impl Server {
         self.keys.get(key).map(|entry| entry.end)
     }
 
-    /// Sets or removes the expiry of a key that is there.
+    /// Sets or removes the expiry of a key that is there, and notes a set one.
     pub(super) fn set_expiry(&mut self, key: &[u8], end: Option<End>) {
         if let Some(entry) = self.keys.get_mut(key) {
             entry.end = end;
+            if end.is_some() {
+                self.watch.notes.expiries.push(key.to_vec());
+            }
         }
     }
 }

@@ -140,6 +140,9 @@ pub(super) fn set(server: &mut Server, call: &Call<'_>) -> Answer {
         } else {
             server.insert(key.clone(), Value::String(value.clone()), when);
             server.wrote(key, None);
+            if !options.keep_ttl {
+                server.set_expiry(key, when);
+            }
         }
     }
     Ok(match (options.get, refused) {
@@ -172,6 +175,7 @@ fn set_with_expiry(server: &mut Server, call: &Call<'_>, unit_ms: i64) -> Answer
     let value = Value::String(call.argv[3].clone());
     server.insert(call.argv[1].clone(), value, Some(end));
     server.wrote(&call.argv[1], None);
+    server.set_expiry(&call.argv[1], Some(end));
     Ok(ok())
 }
 

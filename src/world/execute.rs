@@ -12,6 +12,12 @@ use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
 /// A counter that a command moves beyond this is taken to grow for ever.
 const COUNTER_MAX: i64 = 6;
 
+/// More elements of one key than these, or more keys, are taken to grow for ever.
+const ELEMENTS_MAX: usize = 16;
+
+/// A text that grows beyond so many bytes is taken to grow for ever.
+const TEXT_MAX: usize = 512;
+
 /// What a command did to the keyspace, seen from the properties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
@@ -22,6 +28,8 @@ pub struct Effect {
     pub overwritten: u8,
     /// It wrote something of the lock's own, or prolonged what was the sender's.
     pub wrote: bool,
+    /// And that lasts a lease from now on, or has no end.
+    pub leased: bool,
     /// It deleted something of the sender's own.
     pub deleted: bool,
     /// It created an entry of the lock's own.
@@ -35,7 +43,7 @@ pub struct Executed {
     /// More than one where it lists what has no order.
     pub replies: Vec<Reply>,
     pub effect: Effect,
-    /// The counter that moved beyond what the tables represent, by key.
+    /// The key of what grew beyond what the tables represent.
     pub overflow: Option<String>,
     /// Why the execution says nothing about a real server, and whether a script
     /// did it.
@@ -162,6 +170,11 @@ impl<'e> Executor<'e> {
                 self.removed(known, client, &mut executed);
             }
         }
+        if executed.after.entries.len() > ELEMENTS_MAX
+            && let Some(entry) = executed.after.entries.last()
+        {
+            executed.overflow = Some(text::printable(&entry.key));
+        }
         if let Some(scale) = self.scale {
             stale_stamps(&mut executed, &notes.written, scale);
         }
@@ -190,6 +203,15 @@ impl<'e> Executor<'e> {
             self.fence(known, entry, executed);
             return;
         }
+        if has_grown(known, entry) {
+            executed.overflow = Some(text::printable(&entry.key));
+        }
+        // The same end, set again, is another one if the two were moments apart.
+        let lasts = known.is_none_or(|known| known.life != entry.life)
+            || notes.expiries.contains(&entry.key);
+        let own = entry.writers.set() & 1 << client != 0;
+        let anew = entry.life.is_none() && written || lasts && own;
+        executed.effect.leased |= anew && counts(role);
         let Some(known) = known else {
             executed.effect.created |= role != Role::Queue;
             executed.effect.wrote |= counts(role);
@@ -206,11 +228,9 @@ impl<'e> Executor<'e> {
         executed.effect.victims |= gone & !(1 << client);
         executed.effect.deleted |= gone & 1 << client != 0;
         executed.effect.overwritten |= over & !(1 << client);
-        if known.life != entry.life {
+        if lasts {
             executed.effect.victims |= expiry_victims(known, entry, client, self.step_ms());
-            if entry.writers.set() & 1 << client != 0 {
-                executed.effect.wrote |= counts(role);
-            }
+            executed.effect.wrote |= own && counts(role);
         }
     }
 
@@ -409,6 +429,18 @@ fn expiry_victims(known: &Entry, entry: &Entry, client: u8, step_ms: i64) -> u8 
         (Some(old), Some(new)) => new.value(step_ms) >= old.value(step_ms),
     };
     if shared && longer { 0 } else { others }
+}
+
+/// More than a lock's state has: somebody goes on adding to it.
+fn has_grown(before: Option<&Entry>, after: &Entry) -> bool {
+    match (&after.value, before.map(|before| &before.value)) {
+        (Value::String(new), Some(Value::String(old))) => {
+            new.len() > TEXT_MAX && new.len() > old.len()
+        }
+        (Value::String(_), _) => false,
+        (Value::List(list), _) => list.len() > ELEMENTS_MAX,
+        (collection, _) => elements(collection).len() > ELEMENTS_MAX,
+    }
 }
 
 /// The counter that moved, and was not set, beyond the bound.

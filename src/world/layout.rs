@@ -39,6 +39,19 @@ impl Field {
 }
 
 impl<const W: usize> State<W> {
+    /// A mask that lets everything through but these fields.
+    pub fn mask_without(fields: impl IntoIterator<Item = Field>) -> State<W> {
+        let mut mask = State([u64::MAX; W]);
+        fields.into_iter().for_each(|field| mask.set(field, 0));
+        mask
+    }
+
+    /// The state with what the mask leaves out set to 0.
+    #[inline(always)]
+    pub fn masked(&self, mask: &State<W>) -> State<W> {
+        State(std::array::from_fn(|word| self.0[word] & mask.0[word]))
+    }
+
     /// Reads a field.
     #[inline(always)]
     pub fn get(&self, field: Field) -> usize {

@@ -23,6 +23,11 @@ pub trait System: Send + Sync {
     /// same order. Two transitions may lead to the same state.
     fn successors(&self, state: &Self::State, visit: &mut impl FnMut(Transition<Self::State>));
 
+    /// The same transitions; what they violate need not be said.
+    fn edges(&self, state: &Self::State, visit: &mut impl FnMut(Transition<Self::State>)) {
+        self.successors(state, visit);
+    }
+
     /// Names of the properties that transitions violate, in bit order.
     fn properties(&self) -> Vec<String>;
 

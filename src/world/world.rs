@@ -9,10 +9,8 @@ use super::client::{Facade, THREADS};
 use super::closure::Execution;
 use super::layout::{Field, Packer, State};
 use super::message::{Content, Message, MessageLayout};
-use super::rules::Freed;
+use super::rules::Frees;
 use super::tables::{Facts, NONE, Tables};
-
-use rustc_hash::FxHashMap;
 
 /// Most clients and nodes of a world.
 pub const CLIENTS_MAX: usize = 4;
@@ -147,6 +145,8 @@ pub(super) struct ClientFields {
     pub lease: Field,
     /// The same of a nested acquire that runs.
     pub nested: Field,
+    /// The same from when an acquire that runs sent its last command, on one server.
+    pub asked: Field,
     /// The running nested acquire met a fault.
     pub hampered: Field,
     /// A tick has passed since its last step, though it could have gone on.
@@ -220,8 +220,10 @@ pub struct World<const W: usize> {
     bits: usize,
     /// What a search came upon.
     pub reached: Reached,
+    /// Leaves out what only faults and other properties than release-frees ask for.
+    pub(super) acquiring: State<W>,
     /// What is known of what releases left, by client and state.
-    pub(super) frees: Mutex<FxHashMap<(u8, State<W>), Freed>>,
+    pub(super) frees: Mutex<Frees<W>>,
 }
 
 /// What of the tables a search came upon, whatever the order of its work.
@@ -403,7 +405,18 @@ impl Plan {
             place[*fault as usize] = at as u8;
         }
         let no_skew = self.tables.needs.skews.iter().position(|skew| *skew == 0);
+        let ghosts = self.clients.iter().flat_map(|client| {
+            [
+                client.effect,
+                client.effective,
+                client.grace,
+                client.hampered,
+            ]
+        });
+        let faults = self.budget.iter().copied().chain([self.struck]);
+        let acquiring = State::mask_without(ghosts.chain(faults));
         Ok(World {
+            acquiring,
             slots_used: self.config.slots(),
             lag: self.config.lag(),
             fresh: self.tables.class_of[0],
@@ -455,10 +468,11 @@ fn client_fields(
         skew: packer.field(tables.needs.skews.len() - 1),
         effect: packer.field(2),
         effective: packer.field((1 << config.nodes) - 1),
-        grace: packer.field(usize::from(config.ttl_ticks)),
+        grace: packer.field(tables.needs.grace()),
         overrun: packer.field(usize::from(overruns.min(1))),
         lease: packer.field(lease),
         nested: packer.field(if config.reentrant { lease } else { 0 }),
+        asked: packer.field(if config.nodes == 1 { lease } else { 0 }),
         hampered: packer.field(usize::from(config.reentrant)),
         late: packer.field(usize::from(tables.spins)),
         slots: std::array::from_fn(|slot| {

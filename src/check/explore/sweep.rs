@@ -200,13 +200,12 @@ impl<Y: System> Sweeper<'_, Y> {
         let before = ahead.len();
         let mut good = self.system.excused(state);
         if !good {
-            self.system
-                .successors(state, &mut |next: Transition<Y::State>| {
-                    if !next.fault {
-                        good |= next.goals & self.goal != 0;
-                        ahead.push((position, Hashed::new(next.state)));
-                    }
-                });
+            self.system.edges(state, &mut |next: Transition<Y::State>| {
+                if !next.fault {
+                    good |= next.goals & self.goal != 0;
+                    ahead.push((position, Hashed::new(next.state)));
+                }
+            });
         }
         if good {
             ahead.truncate(before);

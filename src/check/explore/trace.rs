@@ -98,7 +98,7 @@ fn parents_in_block<Y: System>(
 ) -> Parents<Y::State> {
     let mut best = vec![None; wanted.len()];
     for state in block {
-        system.successors(state, &mut |next| {
+        system.edges(state, &mut |next| {
             if next.overflow != 0 {
                 return;
             }

@@ -271,7 +271,7 @@ impl Run<'_> {
 
     async fn orphans(&mut self) -> Result<Sight, Stop> {
         let setup = &self.trace.setup;
-        let lease = (setup.ttl_ms + setup.tick_ms - 1) / setup.tick_ms;
+        let lease = setup.ttl_ms / setup.tick_ms + 1;
         let first = self.watch.as_ref().map_or(0, |watch| watch.first);
         let mut moves = self.trace.steps[first..].iter();
         let ticked = moves.any(|step| step.event == Event::Tick);
@@ -365,7 +365,7 @@ impl Run<'_> {
 
     async fn nobody_can_acquire(&mut self) -> Result<Sight, Stop> {
         let setup = &self.trace.setup;
-        let lease = (setup.ttl_ms + setup.tick_ms - 1) / setup.tick_ms;
+        let lease = setup.ttl_ms / setup.tick_ms + 1;
         let alive = |client: &u8| !self.clients[usize::from(*client)].crashed;
         let callers: Vec<u8> = (0..setup.clients).filter(alive).collect();
         let expected = "all clients that live try, again and again, and none acquires the lock";
@@ -436,7 +436,7 @@ impl Run<'_> {
             return Ok(not("no other client is there to try".into()));
         }
         let setup = &self.trace.setup;
-        let lease = (setup.ttl_ms + setup.tick_ms - 1) / setup.tick_ms;
+        let lease = setup.ttl_ms / setup.tick_ms + 1;
         let trial = Trial {
             tries: (0..lease).collect(),
             callers,

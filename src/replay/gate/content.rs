@@ -243,8 +243,14 @@ pub(super) fn compare(
             .iter()
             .any(|told| told.key == *key && !NO_WRITES.contains(&told.what.as_str()));
         let written = own(known, entry, told, client);
-        effect.changed |= written || known.is_none_or(|known| known.ends_ms != entry.ends_ms);
-        judge(key, known, entry, written, client, rules, &mut effect);
+        // Also to the very end that it had.
+        let expiry = known.is_none_or(|known| known.ends_ms != entry.ends_ms)
+            || notifications
+                .iter()
+                .any(|told| told.key == *key && told.what == "expire");
+        effect.changed |= written || expiry;
+        let touched = Touched { written, expiry };
+        judge(key, known, entry, touched, client, rules, &mut effect);
     }
     for (key, known) in before {
         if after.contains_key(key) {
@@ -277,11 +283,18 @@ fn own(known: Option<&Entry>, entry: &mut Entry, told: bool, client: u8) -> bool
     written
 }
 
+/// What a command set of a key.
+#[derive(Clone, Copy)]
+struct Touched {
+    written: bool,
+    expiry: bool,
+}
+
 fn judge(
     key: &[u8],
     known: Option<&Entry>,
     entry: &Entry,
-    written: bool,
+    touched: Touched,
     client: u8,
     rules: &KeyRules,
     effect: &mut Effect,
@@ -290,7 +303,7 @@ fn judge(
     if role == Role::Fence {
         return;
     }
-    effect.wrote |= written && role == Role::Lock;
+    effect.wrote |= touched.written && role == Role::Lock;
     let Some(known) = known else {
         if role != Role::Queue {
             effect.created.push(shown(key));
@@ -323,7 +336,7 @@ fn judge(
             }
         }
     }
-    if known.ends_ms == entry.ends_ms {
+    if !touched.expiry {
         return;
     }
     effect.wrote |= role == Role::Lock && entry.is_of(client);
@@ -337,7 +350,8 @@ fn judge(
         return;
     }
     let what = match (known.ends_ms, entry.ends_ms) {
-        (Some(old), Some(new)) if new >= old => format!("prolonged by {} ms", new - old),
+        (Some(old), Some(new)) if new == old => "given the same expiry again".to_string(),
+        (Some(old), Some(new)) if new > old => format!("prolonged by {} ms", new - old),
         (Some(old), Some(new)) => format!("shortened by {} ms", old - new),
         (_, None) => "left without its expiry".to_string(),
         (None, Some(_)) => "given an expiry".to_string(),
@@ -446,6 +460,11 @@ mod tests {
             [(A, "prolonged by 1000 ms: `k`".to_string())]
         );
         assert!(now[b"k".as_slice()].is_of(A));
+        let (_, effect) = after(&[(A, taken(), &[]), (B, taken(), &[("expire", "k")])]);
+        assert_eq!(
+            effect.victims,
+            [(A, "given the same expiry again: `k`".to_string())]
+        );
         let (_, effect) = after(&[(A, taken(), &[]), (A, Content::new(), &[])]);
         assert!(effect.deleted && effect.victims.is_empty());
     }

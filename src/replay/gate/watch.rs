@@ -132,7 +132,11 @@ fn first(trace: &Trace, property: &String) -> usize {
     let violates = |at: &usize| trace.steps[*at].violates.contains(property);
     let all = 0..trace.steps.len();
     let mut at = all.clone().rev().find(violates).or(all.last()).unwrap_or(0);
-    let belongs = |event: &Event| is_consequence(event) || is_loss(event) || holds_back(event);
+    // Nobody waits for that reply: it comes with the execution.
+    let unread = |event: &Event| matches!(event, Event::Deliver { ignored: true, .. });
+    let belongs = |event: &Event| {
+        is_consequence(event) || is_loss(event) || holds_back(event) || unread(event)
+    };
     while at > 0 && belongs(&trace.steps[at].event) {
         at -= 1;
     }

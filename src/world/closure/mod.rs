@@ -69,6 +69,14 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// The first tick at which more than a lease has passed.
+    pub fn grace(&self) -> usize {
+        let before = self.ttl_ms / self.step_ms.max(1);
+        usize::try_from(before)
+            .unwrap_or(usize::MAX)
+            .saturating_add(1)
+    }
+
     /// How clients measure times.
     pub fn scale(&self) -> Scale {
         Scale {

@@ -7,6 +7,9 @@ use crate::redis::ScriptEngine;
 use crate::world::execute::{Executed, Executor};
 use crate::world::node::{Keyspace, Most};
 
+/// Executions between two looks at the clock.
+const EXECUTIONS_PER_LOOK: usize = 64;
+
 impl Closure {
     pub(super) fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
         let id = intern(&mut self.keyspaces, keyspace, "content of a server")?;
@@ -28,12 +31,9 @@ impl Closure {
         let mut moved = 0;
         loop {
             while id < self.commands.len() {
-                if should_stop() {
-                    return Err(ClosureError::Stopped);
-                }
                 self.executions.resize(self.commands.len(), Vec::new());
                 self.refusals.resize(self.commands.len(), Vec::new());
-                self.execute_everywhere(scripts, id)?;
+                self.execute_everywhere(scripts, id, should_stop)?;
                 id += 1;
             }
             while moved < self.keyspaces.len() {
@@ -53,12 +53,16 @@ impl Closure {
         &mut self,
         scripts: &mut ScriptEngine,
         id: usize,
+        should_stop: &dyn Fn() -> bool,
     ) -> Result<(), ClosureError> {
         let scale = self.needs.server_scale();
         let rules = self.rules.clone();
         let mut executor = Executor::canonical(scripts, &rules, scale);
         let mut at = self.executions[id].len();
         while at < self.keyspaces.len() {
+            if at % EXECUTIONS_PER_LOOK == 0 && should_stop() {
+                return Err(ClosureError::Stopped);
+            }
             let Command { client, argv, .. } = self.commands.get(id as u16).clone();
             let before = self.keyspaces.get(at as u16).clone();
             let executed = executor.execute(&before, client, &argv, false);

@@ -174,7 +174,7 @@ impl<'w, const W: usize> Run<'w, W> {
             blocked: None,
             held: false,
         });
-        if self.cut.contains_key(&(client, node)) {
+        if !self.holding && self.cut.contains_key(&(client, node)) {
             self.lose(self.parcels.len() - 1);
         }
     }
@@ -192,8 +192,29 @@ impl<'w, const W: usize> Run<'w, W> {
             parcel.held = true;
             ids.push(parcel.id);
         }
+        self.lose_on_cut_links(client);
         self.fault(trace::Fault::ClientPause { client, held: ids });
         self.clients[usize::from(client)].paused = Some(0);
+    }
+
+    /// What is not held back is lost where the link is cut.
+    fn lose_on_cut_links(&mut self, client: u8) {
+        let lost = |parcel: &Parcel| {
+            let request = matches!(parcel.content, Cargo::Request(_));
+            let here = parcel.client == client && request && !parcel.held;
+            here && parcel.blocked.is_none() && self.cut.contains_key(&(client, parcel.node))
+        };
+        let ids: Vec<u32> = self
+            .parcels
+            .iter()
+            .filter(|p| lost(p))
+            .map(|p| p.id)
+            .collect();
+        for id in ids {
+            if let Some(index) = self.parcels.iter().position(|parcel| parcel.id == id) {
+                self.lose(index);
+            }
+        }
     }
 
     /// What a pause held back is sent.

@@ -261,6 +261,8 @@ struct Run<'w, const W: usize> {
     positions: BTreeMap<(u8, u8, u8), usize>,
     parcels: Vec<Parcel>,
     cut: BTreeMap<(u8, u8), bool>,
+    /// What is sent on a cut link may be held back by a pause, and is not lost yet.
+    holding: bool,
     next_id: u32,
     tick: u32,
     steps: Vec<Step>,
@@ -315,6 +317,7 @@ impl<'w, const W: usize> Run<'w, W> {
             nodes,
             parcels: Vec::new(),
             cut: BTreeMap::new(),
+            holding: false,
             next_id: 1,
             tick: 0,
             steps: Vec::new(),

@@ -75,7 +75,10 @@ impl<'w, const W: usize> Run<'w, W> {
                 self.acknowledge(index);
             }
             Move::PauseAfter { client, act, held } => {
-                self.take(at, act.of(client), before, after)?;
+                self.holding = true;
+                let taken = self.take(at, act.of(client), before, after);
+                self.holding = false;
+                taken?;
                 self.hold_back(client, held);
             }
             Move::Write { client } => self.log(Event::Write { client }, None),

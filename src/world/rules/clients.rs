@@ -49,7 +49,7 @@ impl<'w, const W: usize> Step<'w, W> {
             self.send(client, sent.thread, sent.node, sent.command);
         }
         if !emitted.sent.is_empty() {
-            self.count_attempt(client);
+            self.count_attempt(client, emitted.sent.len());
         }
         if let Some((op, ending)) = emitted.ending {
             self.end(client, op, ending, before, after, counted);
@@ -113,6 +113,7 @@ impl<'w, const W: usize> Step<'w, W> {
             fields.overrun,
             fields.lease,
             fields.nested,
+            fields.asked,
             fields.hampered,
             fields.late,
         ] {
@@ -152,15 +153,19 @@ impl<'w, const W: usize> Step<'w, W> {
         let world = self.world;
         self.state.set(world.clients[client].status, 2);
         for at in self.sends - held..self.sends {
-            let packed = self.sent[at];
+            let (packed, lost) = self.sent[at];
+            let Some(message) = world.messages.unpack(packed) else {
+                continue;
+            };
+            let held = Message {
+                held: true,
+                ..message
+            };
             let slots = world.slots(client).iter();
             let slot = slots.rev().find(|slot| self.state.get(**slot) == packed);
-            if let (Some(slot), Some(message)) = (slot, world.messages.unpack(packed)) {
-                let held = Message {
-                    held: true,
-                    ..message
-                };
-                self.state.set(*slot, world.messages.pack(held));
+            match slot.filter(|_| !lost) {
+                Some(slot) => self.state.set(*slot, world.messages.pack(held)),
+                None => self.post(client, held),
             }
         }
         self.sort_slots(client);

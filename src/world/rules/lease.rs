@@ -35,14 +35,32 @@ impl<'w, const W: usize> Step<'w, W> {
         self.state.set(fields.hampered, 0);
     }
 
-    /// The client sent a command.
-    pub(super) fn count_attempt(&mut self, client: usize) {
+    /// The client sent so many commands.
+    pub(super) fn count_attempt(&mut self, client: usize, sent: usize) {
         if !self.world.tables.counts_leases || !self.acquires(client) {
             return;
+        }
+        let asked = self.world.clients[client].asked;
+        let others = self.world.awaited(&self.state, client) > sent;
+        if asked.exists() && (!others || self.state.get(asked) == 0) {
+            self.state.set(asked, 1);
         }
         let attempt = self.attempt(client);
         if attempt.exists() && self.state.get(attempt) == 0 {
             self.state.set(attempt, 1);
+        }
+    }
+
+    /// A command that got the client an entry, or a new end of it, is executed: the lease
+    /// counts from when that was sent, whatever marks were left before.
+    pub(super) fn restart_attempt(&mut self, client: usize) {
+        if !self.world.tables.counts_leases || !self.acquires(client) {
+            return;
+        }
+        let attempt = self.attempt(client);
+        let asked = self.state.get(self.world.clients[client].asked);
+        if attempt.exists() && asked != 0 {
+            self.state.set(attempt, asked);
         }
     }
 
@@ -56,7 +74,7 @@ impl<'w, const W: usize> Step<'w, W> {
         let attempt = self.attempt(client);
         let counted = self.state.get(attempt);
         let effective = self.state.get(self.world.clients[client].effective);
-        if effective == 0 && !self.world.awaits(&self.state, client) {
+        if effective == 0 && self.world.awaited(&self.state, client) == 0 {
             self.state.set(attempt, 0);
         }
         counted
@@ -88,6 +106,7 @@ impl<'w, const W: usize> Step<'w, W> {
         }
         if facts.phase != Phase::Acquiring {
             self.state.set(fields.nested, 0);
+            self.state.set(fields.asked, 0);
             self.state.set(fields.hampered, 0);
         }
     }
@@ -95,7 +114,7 @@ impl<'w, const W: usize> Step<'w, W> {
     /// So many ticks of the client's clock pass.
     pub(super) fn tick_lease(&mut self, client: usize, ticks: u8) {
         let fields = &self.world.clients[client];
-        for field in [fields.lease, fields.nested] {
+        for field in [fields.lease, fields.nested, fields.asked] {
             let counted = self.state.get(field);
             if counted > 0 {
                 let most = 1 + usize::from(self.world.config.ttl_ticks);
@@ -121,11 +140,12 @@ impl<const W: usize> World<W> {
         }
     }
 
-    /// A thread of the client waits for something that is in flight.
-    fn awaits(&self, state: &State<W>, client: usize) -> bool {
+    /// Messages in flight for which some thread of the client waits.
+    fn awaited(&self, state: &State<W>, client: usize) -> usize {
         let slots = 0..self.config.slots();
         slots
             .filter_map(|slot| self.message(state, client, slot))
-            .any(|message| message.awaited)
+            .filter(|message| message.awaited)
+            .count()
     }
 }

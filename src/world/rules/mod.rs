@@ -50,7 +50,7 @@ pub const OVERFLOW_RELEASE: u8 = 128;
 /// In the making, a release reported success and left no hold.
 const RELEASED: PropertySet = 1 << 31;
 
-pub(super) use release::Freed;
+pub(super) use release::Frees;
 
 /// The overflow bits in words. What a poison is says the world.
 pub fn overflow_reason(overflow: u8) -> String {
@@ -61,7 +61,7 @@ pub fn overflow_reason(overflow: u8) -> String {
         ),
         (
             OVERFLOW_COUNTER,
-            "a counter in Redis grew beyond what the model holds",
+            "a counter, a collection or a text in Redis grew beyond what the model holds",
         ),
         (
             OVERFLOW_GENERATIONS,
@@ -104,6 +104,10 @@ impl<const W: usize> System for World<W> {
             self.judge_release(&mut transition);
             visit(transition);
         });
+    }
+
+    fn edges(&self, state: &State<W>, visit: &mut impl FnMut(Transition<State<W>>)) {
+        self.transitions(state, visit);
     }
 
     fn properties(&self) -> Vec<String> {
@@ -152,7 +156,7 @@ struct Step<'w, const W: usize> {
     goals: GoalSet,
     overflow: u8,
     /// Requests that the client has just sent, and how many.
-    sent: [usize; SLOTS],
+    sent: [(usize, bool); SLOTS],
     sends: usize,
 }
 
@@ -165,7 +169,7 @@ impl<'w, const W: usize> Step<'w, W> {
             fault: false,
             goals: 0,
             overflow: 0,
-            sent: [0; SLOTS],
+            sent: [(0, false); SLOTS],
             sends: 0,
         }
     }

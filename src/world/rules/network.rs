@@ -14,9 +14,6 @@ use crate::world::world::{SLOTS, World};
 impl<'w, const W: usize> Step<'w, W> {
     pub(super) fn send(&mut self, client: usize, thread: u8, node: u8, command: u16) {
         let world = self.world;
-        if self.state.get(world.cut(client, usize::from(node))) == 1 {
-            return;
-        }
         let skew = self.state.get(world.clients[client].skew);
         let command = world.tables.server_command(client, skew, command);
         if !World::<W>::is_entry(command) {
@@ -33,9 +30,13 @@ impl<'w, const W: usize> Step<'w, W> {
             blocked: None,
             held: false,
         };
-        self.post(client, message);
+        // On a cut link it is lost at once, unless it is held back until that heals.
+        let cut = self.state.get(world.cut(client, usize::from(node))) == 1;
+        if !cut {
+            self.post(client, message);
+        }
         if let Some(sent) = self.sent.get_mut(self.sends) {
-            *sent = world.messages.pack(message);
+            *sent = (world.messages.pack(message), cut);
             self.sends += 1;
         }
     }
@@ -43,13 +44,22 @@ impl<'w, const W: usize> Step<'w, W> {
     /// Puts a message into a free slot.
     pub(super) fn post(&mut self, client: usize, message: Message) {
         // Slots are sorted, the empty ones first.
-        let first = self.world.slots(client)[0];
-        if self.state.get(first) != 0 {
+        let slots = self.world.slots(client);
+        if self.state.get(slots[0]) != 0 {
             self.overflow |= OVERFLOW_SLOTS;
             return;
         }
-        self.state.set(first, self.world.messages.pack(message));
-        self.sort_slots(client);
+        let packed = self.world.messages.pack(message);
+        let mut at = 0;
+        while let Some(next) = slots.get(at + 1) {
+            let smaller = self.state.get(*next);
+            if smaller >= packed {
+                break;
+            }
+            self.state.set(slots[at], smaller);
+            at += 1;
+        }
+        self.state.set(slots[at], packed);
     }
 
     pub(super) fn sort_slots(&mut self, client: usize) {
@@ -58,9 +68,13 @@ impl<'w, const W: usize> Step<'w, W> {
         for (value, slot) in packed.iter_mut().zip(slots) {
             *value = self.state.get(*slot);
         }
-        packed[..slots.len()].sort_unstable();
+        let packed = &mut packed[..slots.len()];
+        if packed.is_sorted() {
+            return;
+        }
+        packed.sort_unstable();
         for (slot, value) in slots.iter().zip(packed) {
-            self.state.set(*slot, value);
+            self.state.set(*slot, *value);
         }
     }
 
@@ -70,18 +84,23 @@ impl<'w, const W: usize> Step<'w, W> {
         client: usize,
         mut edit: impl FnMut(&mut Message) -> bool,
     ) {
-        for &slot in self.world.slots(client) {
-            if let Some(mut message) = self.world.messages.unpack(self.state.get(slot)) {
-                let kept = edit(&mut message);
-                let packed = if kept {
-                    self.world.messages.pack(message)
-                } else {
-                    0
-                };
-                self.state.set(slot, packed);
-            }
+        let mut changed = false;
+        // Slots are sorted, the empty ones first.
+        for &slot in self.world.slots(client).iter().rev() {
+            let before = self.state.get(slot);
+            let Some(mut message) = self.world.messages.unpack(before) else {
+                break;
+            };
+            let packed = match edit(&mut message) {
+                true => self.world.messages.pack(message),
+                false => 0,
+            };
+            changed |= packed != before;
+            self.state.set(slot, packed);
         }
-        self.sort_slots(client);
+        if changed {
+            self.sort_slots(client);
+        }
     }
 
     pub(super) fn abandon(&mut self, client: usize, threads: u8) {
@@ -95,8 +114,15 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 
     pub(super) fn take(&mut self, client: usize, slot: usize) {
-        self.state.set(self.world.slots(client)[slot], 0);
-        self.sort_slots(client);
+        let slots = self.world.slots(client);
+        for at in (1..=slot).rev() {
+            let smaller = self.state.get(slots[at - 1]);
+            self.state.set(slots[at], smaller);
+            if smaller == 0 {
+                return;
+            }
+        }
+        self.state.set(slots[0], 0);
     }
 
     /// A request reaches its node.

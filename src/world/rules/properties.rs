@@ -155,14 +155,14 @@ impl<'w, const W: usize> Step<'w, W> {
     pub(super) fn judge_the_dead(&mut self) {
         let world = self.world;
         for client in 0..world.clients.len() {
+            if !world.crashed(&self.state, client) {
+                continue;
+            }
             let pending = world
                 .slots(client)
                 .iter()
                 .any(|slot| self.state.get(*slot) != 0);
-            if world.crashed(&self.state, client)
-                && !pending
-                && self.nodes_where(|holders| holders.unbounded & 1 << client != 0) > 0
-            {
+            if !pending && self.nodes_where(|holders| holders.unbounded & 1 << client != 0) > 0 {
                 self.violate(Safety::NoOrphan);
             }
         }
@@ -186,6 +186,9 @@ impl<'w, const W: usize> Step<'w, W> {
         }
         if message.awaited {
             self.take_effect(client, usize::from(message.node), effect);
+            if effect.leased {
+                self.restart_attempt(client);
+            }
         }
     }
 

@@ -19,13 +19,62 @@ use crate::world::world::World;
 /// More states than this are not followed.
 const STATES_MAX: usize = 100_000;
 
+/// More states than these are not remembered.
+const KNOWN_MAX: usize = 4_000_000;
+
 /// What is known of what a release left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::world) enum Freed {
+enum Freed {
     Yes,
     No,
     /// The search met this overflow.
     Unknown(u8),
+}
+
+/// What is known of a state in which a client asks for nothing.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::world) struct Known {
+    /// Another one can acquire in so many ticks.
+    within: u8,
+    /// No other one can in fewer ticks than these.
+    before: u8,
+}
+
+impl Known {
+    const NOTHING: Known = Known {
+        within: u8::MAX,
+        before: 0,
+    };
+}
+
+/// What is known, by the client that released and the state.
+#[derive(Debug, Default)]
+pub(in crate::world) struct Frees<const W: usize> {
+    known: FxHashMap<(u8, State<W>), Known>,
+    unknown: FxHashMap<(u8, State<W>), u8>,
+}
+
+impl<const W: usize> Frees<W> {
+    fn of(&self, client: u8, state: &State<W>) -> Known {
+        let known = self.known.get(&(client, *state));
+        known.copied().unwrap_or(Known::NOTHING)
+    }
+
+    fn note(&mut self, client: u8, state: &State<W>, change: impl Fn(&mut Known)) {
+        if self.known.len() < KNOWN_MAX {
+            let entry = self.known.entry((client, *state));
+            change(entry.or_insert(Known::NOTHING));
+        }
+    }
+}
+
+/// A state on the way to an acquire.
+struct Visit<const W: usize> {
+    state: State<W>,
+    /// Ticks that are left.
+    ticks: u8,
+    /// Where it comes from, among those visited.
+    parent: usize,
 }
 
 impl<const W: usize> World<W> {
@@ -66,43 +115,42 @@ impl<const W: usize> World<W> {
     }
 
     fn freed(&self, state: &State<W>, client: u8) -> Freed {
-        let start = self.without_faults(state);
-        let key = (client, start);
-        let mut known = self.frees.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(freed) = known.get(&key) {
-            return *freed;
+        let start = state.masked(&self.acquiring);
+        let ticks = self.config.ttl_ticks - 1;
+        let frees = self.frees();
+        let known = frees.of(client, &start);
+        if known.within <= ticks {
+            return Freed::Yes;
         }
-        drop(known);
-        let freed = self.search_for_acquire(start, client);
-        known = self.frees.lock().unwrap_or_else(|e| e.into_inner());
-        known.insert(key, freed);
+        if known.before > ticks {
+            return Freed::No;
+        }
+        if let Some(overflow) = frees.unknown.get(&(client, start)) {
+            return Freed::Unknown(*overflow);
+        }
+        drop(frees);
+        let freed = self.search_for_acquire(start, client, ticks);
+        if let Freed::Unknown(overflow) = freed {
+            self.frees().unknown.insert((client, start), overflow);
+        }
         freed
     }
 
-    /// The state, without what only faults and other properties ask for.
-    fn without_faults(&self, state: &State<W>) -> State<W> {
-        let mut state = *state;
-        self.budget.iter().for_each(|field| state.set(*field, 0));
-        state.set(self.struck, 0);
-        for client in &self.clients {
-            for field in [
-                client.effect,
-                client.effective,
-                client.grace,
-                client.hampered,
-            ] {
-                state.set(field, 0);
-            }
-        }
-        state
+    fn frees(&self) -> std::sync::MutexGuard<'_, Frees<W>> {
+        self.frees.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn search_for_acquire(&self, start: State<W>, client: u8) -> Freed {
-        let ticks = self.config.ttl_ticks - 1;
+    fn search_for_acquire(&self, start: State<W>, client: u8, ticks: u8) -> Freed {
         let mut seen: FxHashMap<State<W>, u8> = FxHashMap::default();
-        let mut open = vec![(start, ticks)];
+        let mut visited: Vec<Visit<W>> = Vec::new();
+        let mut open = vec![Visit {
+            state: start,
+            ticks,
+            parent: usize::MAX,
+        }];
         let mut overflow = 0;
-        while let Some((state, ticks)) = open.pop() {
+        while let Some(visit) = open.pop() {
+            let Visit { state, ticks, .. } = visit;
             if seen.get(&state).is_some_and(|known| *known >= ticks) {
                 continue;
             }
@@ -110,34 +158,70 @@ impl<const W: usize> World<W> {
                 return Freed::Unknown(OVERFLOW_RELEASE);
             }
             seen.insert(state, ticks);
+            let parent = visited.len();
+            visited.push(visit);
+            // Somebody came here before, and went on.
+            let known = self.frees().of(client, &state);
+            if known.before > ticks {
+                continue;
+            }
+            let mut left = ticks.checked_sub(known.within);
             let first = open.len();
-            let mut found = false;
-            self.transitions(&state, &mut |next| {
-                let Some(step) = Move::decode(next.action) else {
-                    return;
-                };
-                let tick = u8::from(step == Move::Tick);
-                let asks = |op| step == Move::Call { client, op };
-                if next.fault || tick > ticks || asks(Op::Acquire) || asks(Op::Release) {
-                    return;
-                }
-                if next.overflow != 0 {
-                    overflow |= next.overflow;
-                    return;
-                }
-                let others = step.client().is_some_and(|acting| acting != client);
-                found |= others && next.goals & Branching::DeadlockFreedom.bit() != 0;
-                open.push((next.state, ticks - tick));
-            });
-            if found {
+            if left.is_none() {
+                self.transitions(&state, &mut |next| {
+                    let Some(step) = Move::decode(next.action) else {
+                        return;
+                    };
+                    let tick = u8::from(step == Move::Tick);
+                    let asks = |op| step == Move::Call { client, op };
+                    if next.fault || tick > ticks || asks(Op::Acquire) || asks(Op::Release) {
+                        return;
+                    }
+                    if next.overflow != 0 {
+                        overflow |= next.overflow;
+                        return;
+                    }
+                    let others = step.client().is_some_and(|acting| acting != client);
+                    if others && next.goals & Branching::DeadlockFreedom.bit() != 0 {
+                        left = Some(ticks - tick);
+                    }
+                    open.push(Visit {
+                        state: next.state.masked(&self.acquiring),
+                        ticks: ticks - tick,
+                        parent,
+                    });
+                });
+            }
+            if let Some(left) = left {
+                self.note_way(&visited, client, left);
                 return Freed::Yes;
             }
             // Ticks come last in a state, and are to be tried last.
             open[first..].reverse();
         }
-        match overflow {
-            0 => Freed::No,
-            overflow => Freed::Unknown(overflow),
+        if overflow != 0 {
+            return Freed::Unknown(overflow);
+        }
+        let mut frees = self.frees();
+        for (state, ticks) in &seen {
+            frees.note(client, state, |known| {
+                known.before = known.before.max(ticks + 1)
+            });
+        }
+        Freed::No
+    }
+
+    /// From the last one visited an acquire follows, with `left` ticks to spare; so it
+    /// does from all on the way to it.
+    fn note_way(&self, visited: &[Visit<W>], client: u8, left: u8) {
+        let mut frees = self.frees();
+        let mut at = visited.len() - 1;
+        while let Some(visit) = visited.get(at) {
+            let needed = visit.ticks - left;
+            frees.note(client, &visit.state, |known| {
+                known.within = known.within.min(needed)
+            });
+            at = visit.parent;
         }
     }
 }

@@ -93,10 +93,10 @@ impl<'w, const W: usize> Step<'w, W> {
             self.state.set(fields.grace, 0);
             return;
         }
-        let ttl = usize::from(world.config.ttl_ticks);
-        let grace = (self.state.get(fields.grace) + 1).min(ttl);
+        let over = world.tables.needs.grace();
+        let grace = (self.state.get(fields.grace) + 1).min(over);
         self.state.set(fields.grace, grace);
-        if grace == ttl && left {
+        if grace == over && left {
             self.violate(Safety::NoOrphan);
         }
     }

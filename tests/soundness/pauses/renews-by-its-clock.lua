@@ -17,7 +17,9 @@ return {
     self.renewal = every(lock.ttl / 3, function()
       local sent = now()
       if sent >= self.ends then return false end
+      self.asking = true
       if redis("PEXPIRE", lock.key, lock.ttl) ~= 1 then return false end
+      self.asking = false
       self.ends = sent + lock.ttl
     end)
     return held()
@@ -25,6 +27,7 @@ return {
 
   release = function(lock)
     stop(self.renewal)
+    if self.asking then return false end -- it could come after the DEL
     if now() >= self.ends then return false end
     return redis("DEL", lock.key) == 1
   end,

@@ -1,0 +1,99 @@
+//! After a release that reports success another client can acquire before the lease
+//! is over: searched for, without faults.
+
+use std::collections::HashMap;
+
+use lockproof::lock::{Op, Phase};
+use lockproof::redis::ScriptEngine;
+
+use crate::moves::{Action, Move, enabled};
+use crate::step::{Step, take};
+use crate::world::{Setup, State};
+
+/// More states than these are not followed.
+const STATES_MAX: usize = 3_000;
+/// Attempts of each other client; more of them do not help at one time.
+const ATTEMPTS: u32 = 2;
+
+/// Somebody else is there to acquire, and nobody else has anything.
+pub fn is_asked(step: &Step<'_>) -> bool {
+    let Some(client) = step.released else {
+        return false;
+    };
+    let setup = step.setup;
+    let others = || (0..setup.clients).filter(|other| *other != client);
+    let idle = |other: usize| {
+        let one = &step.state.clients[other];
+        !one.ghost.crashed && one.program.view().phase == Phase::Idle
+    };
+    let has = |other: usize| {
+        step.state.nodes.iter().any(|node| {
+            let store = &node.store;
+            let ttl_ms = setup.config.ttl_ms;
+            store
+                .owners
+                .has(&store.server, other, &setup.file, ttl_ms)
+                .any
+        })
+    };
+    others().any(idle) && !others().any(|other| step.state.believes(other) || has(other))
+}
+
+/// Whether another client can acquire; `None` if the search was cut off.
+pub fn freed(step: &Step<'_>, engine: &mut ScriptEngine) -> Option<bool> {
+    let client = step.released?;
+    let mut state = step.state.clone();
+    state.budget.iter_mut().for_each(|budget| *budget = 0);
+    let firsts: Vec<u32> = state.clients.iter().map(|one| one.ghost.attempt).collect();
+    let goal = |step: &Step<'_>| step.acquired.is_some_and(|who| who != client);
+    let may = |state: &State, one: &Move| match one {
+        Move::Call {
+            client: who,
+            op: Op::Acquire,
+        } => *who != client && state.clients[*who].ghost.attempt < firsts[*who] + ATTEMPTS,
+        Move::Call {
+            client: who,
+            op: Op::Release,
+        } => *who != client,
+        // The counter does not matter here.
+        Move::Write { .. } => false,
+        _ => true,
+    };
+    let ticks = step.setup.ttl_ticks - 1;
+    reach(step.setup, engine, state, (ticks, STATES_MAX), &goal, &may)
+}
+
+/// Whether some way of at most so many ticks leads to the goal.
+pub fn reach(
+    setup: &Setup,
+    engine: &mut ScriptEngine,
+    start: State,
+    (ticks, states_max): (i64, usize),
+    goal: &dyn Fn(&Step<'_>) -> bool,
+    may: &dyn Fn(&State, &Move) -> bool,
+) -> Option<bool> {
+    let last = start.tick + ticks;
+    let mut seen: HashMap<u128, ()> = HashMap::new();
+    let mut open = vec![start];
+    let mut cut_off = false;
+    while let Some(state) = open.pop() {
+        if seen.insert(state.print(), ()).is_some() {
+            continue;
+        }
+        if seen.len() > states_max {
+            return None;
+        }
+        let mut moves = enabled(setup, &state);
+        moves.retain(|one| may(&state, one) && (*one != Move::Tick || state.tick < last));
+        // Ticks are tried last.
+        moves.sort_by_key(|one| *one != Move::Tick);
+        for one in moves {
+            match take(setup, engine, &state, Action::from(one)) {
+                Ok(step) if goal(&step) => return Some(true),
+                Ok(step) => open.push(step.state),
+                Err(_) => cut_off = true,
+            }
+        }
+    }
+    (!cut_off).then_some(false)
+}

@@ -1,0 +1,179 @@
+//! What the properties say, written from docs/model.md.
+
+use lockproof::lock::{Input, LockError, Op, Phase, View};
+use lockproof::trace::Outcome;
+use lockproof::world::catalogue::Safety;
+
+use crate::owners::{Effect, Has};
+use crate::step::{Step, Stuck};
+use crate::world::{Message, State};
+
+/// Nodes on which the client has such an entry.
+fn nodes_where(step: &Step<'_>, client: usize, test: impl Fn(&Has, usize) -> bool) -> usize {
+    let setup = step.setup;
+    let nodes = step.state.nodes.iter().enumerate();
+    let has = |node: &crate::world::Node| {
+        let store = &node.store;
+        store
+            .owners
+            .has(&store.server, client, &setup.file, setup.config.ttl_ms)
+    };
+    nodes.filter(|(at, node)| test(&has(node), *at)).count()
+}
+
+/// How an operation ended.
+pub fn ended(
+    step: &mut Step<'_>,
+    client: usize,
+    op: Op,
+    outcome: &Outcome,
+    (before, counted): (&View, Option<i64>),
+) {
+    let quorum = step.setup.quorum();
+    let after = step.state.clients[client].program.view();
+    let ghost = step.state.clients[client].ghost.clone();
+    let took_effect = ghost.effective.count_ones() as usize >= quorum;
+    match (op, outcome) {
+        (Op::Acquire, Outcome::Held { validity_ms, .. }) => {
+            step.acquired = Some(client);
+            let nested = before.holds > 0;
+            let since = [ghost.sent, counted].into_iter().flatten().min();
+            let counter = step.state.counter;
+            let one = step.state.client_mut(client);
+            if !nested || took_effect {
+                one.ghost.leased = Some(since.unwrap_or(one.ghost.ticks));
+            }
+            if !nested {
+                one.ghost.read = Some(counter);
+            }
+            let stands = |has: &Has, at: usize| has.locked || ghost.effective & 1 << at != 0;
+            let taken = nodes_where(step, client, stands) >= quorum;
+            if validity_ms.is_some_and(|ms| ms <= 0) || !taken {
+                step.violate(Safety::HonestOutcome);
+            }
+            if after.valid && nodes_where(step, client, |has, _| has.leased) < quorum {
+                step.violate(Safety::Lease);
+            }
+        }
+        (Op::Acquire, Outcome::Busy) if before.holds > 0 && before.valid => {
+            step.violate(Safety::Reentrancy);
+        }
+        (Op::Acquire, Outcome::Failed { .. }) if before.holds > 0 && before.valid => {
+            if !ghost.hampered {
+                step.violate(Safety::Reentrancy);
+            }
+        }
+        (Op::Release, Outcome::Done { effect: Some(true) }) => {
+            if after.holds == 0 && !took_effect {
+                step.violate(Safety::HonestOutcome);
+            }
+            let kept = nodes_where(step, client, |has, _| has.any) >= quorum;
+            let wrong = match after.holds {
+                0 => kept,
+                _ => after.valid && !kept,
+            };
+            if step.setup.file.reentrant && wrong {
+                step.violate(Safety::Reentrancy);
+            }
+            step.released = (after.holds == 0).then_some(client);
+        }
+        (Op::Release, Outcome::Done { effect: None }) => {
+            step.released = (after.holds == 0).then_some(client);
+        }
+        _ => {}
+    }
+}
+
+/// A reply comes to a client that acquires. If nothing was got by now and nothing is on
+/// its way, its next command is another attempt. Gives when this one was sent.
+pub fn end_of_attempt(step: &mut Step<'_>, client: usize, input: &Input) -> Option<i64> {
+    let acquires = step.state.clients[client].program.view().phase == Phase::Acquiring;
+    if !acquires || !matches!(input, Input::Reply { .. }) {
+        return None;
+    }
+    let awaits = step
+        .state
+        .messages
+        .iter()
+        .any(|m| m.client == client && m.awaited);
+    let one = step.state.client_mut(client);
+    let sent = one.ghost.sent;
+    if one.ghost.effective == 0 && !awaits {
+        one.ghost.sent = None;
+    }
+    sent
+}
+
+fn valid(step: &Step<'_>, client: usize) -> Result<bool, LockError> {
+    let one = &step.state.clients[client];
+    Ok(!one.ghost.crashed && one.view(step.setup)?.valid)
+}
+
+/// What holds of every state.
+pub fn state(step: &mut Step<'_>, ticked: bool) -> Result<(), Stuck> {
+    let clients = 0..step.setup.clients;
+    let believers = clients
+        .clone()
+        .filter(|client| step.state.believes(*client));
+    if believers.count() > 1 {
+        step.violate(Safety::Belief);
+        let mut certain = 0;
+        for client in clients.clone() {
+            certain += usize::from(valid(step, client)?);
+        }
+        if certain > 1 {
+            step.violate(Safety::Validity);
+        }
+    }
+    for client in clients {
+        let ghost = &step.state.clients[client].ghost;
+        let idle = ghost.crashed || step.state.clients[client].program.view().phase == Phase::Idle;
+        let rest_ms = (step.state.tick - ghost.idle_since) * step.setup.step_ms;
+        let over = rest_ms > step.setup.config.ttl_ms;
+        let left_alone = ghost.crashed && !pending(&step.state, client);
+        let orphan = ticked && idle && over && nodes_where(step, client, |has, _| has.any) > 0;
+        if orphan || left_alone && nodes_where(step, client, |has, _| has.unbounded) > 0 {
+            step.violate(Safety::NoOrphan);
+        }
+    }
+    Ok(())
+}
+
+fn pending(state: &State, client: usize) -> bool {
+    state
+        .messages
+        .iter()
+        .any(|message| message.client == client)
+}
+
+/// The holder writes what it computed from the value that it read.
+pub fn write(step: &mut Step<'_>, client: usize) {
+    let counter = step.state.counter;
+    let mut lost = false;
+    step.state.ghost(client, |ghost| {
+        lost = ghost.read.take().is_some_and(|read| read != counter);
+    });
+    step.state.counter += 1;
+    if lost {
+        step.violate(Safety::Effect);
+    }
+}
+
+/// A server executed a command.
+pub fn executed(step: &mut Step<'_>, message: &Message, effect: &Effect) -> Result<(), Stuck> {
+    // Who acquires may take a lock over.
+    let over: &[usize] = if message.gives {
+        &effect.overwritten
+    } else {
+        &[]
+    };
+    for victim in effect.victims.iter().chain(over) {
+        if valid(step, *victim)? {
+            step.violate(Safety::OwnerOnly);
+        }
+    }
+    if effect.created && message.thread != 0 {
+        step.violate(Safety::Lease);
+    }
+    Ok(())
+}

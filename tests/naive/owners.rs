@@ -1,0 +1,281 @@
+//! Who wrote what: the ghost beside a server, told from what the server held before
+//! and after a command.
+
+use std::collections::BTreeMap;
+
+use lockproof::lock::{LockFile, Role};
+use lockproof::redis::{Bytes, Notes, Server, Value};
+
+/// Client by element: the value of a text, a field, a member, an item from the left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Owners(BTreeMap<Bytes, Writers>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Writers {
+    Text(usize),
+    Named(BTreeMap<Bytes, usize>),
+    Items(Vec<usize>),
+}
+
+impl Writers {
+    fn all(&self) -> Vec<usize> {
+        match self {
+            Writers::Text(writer) => vec![*writer],
+            Writers::Named(each) => each.values().copied().collect(),
+            Writers::Items(items) => items.clone(),
+        }
+    }
+}
+
+/// What a command did, seen from the properties.
+#[derive(Clone, Debug, Default)]
+pub struct Effect {
+    /// Others whose element it deleted, or whose expiry it changed.
+    pub victims: Vec<usize>,
+    /// Others whose element it wrote over.
+    pub overwritten: Vec<usize>,
+    pub wrote: bool,
+    /// Something of its own lasts a lease from now on, or has no end.
+    pub leased: bool,
+    pub deleted: bool,
+    pub created: bool,
+    /// What the file's `keys` says is not so.
+    pub undeclared: Option<String>,
+}
+
+/// Whose entries a server has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Has {
+    pub any: bool,
+    pub unbounded: bool,
+    pub locked: bool,
+    pub leased: bool,
+}
+
+impl Owners {
+    pub fn has(&self, server: &Server, who: usize, file: &LockFile, ttl_ms: i64) -> Has {
+        let mut has = Has::default();
+        for (key, _, end) in server.entries() {
+            let role = file.keys.role(key, "lock");
+            let writers = self.0.get(key).map(Writers::all).unwrap_or_default();
+            if role == Role::Fence || !writers.contains(&who) {
+                continue;
+            }
+            has.any = true;
+            has.unbounded |= end.is_none();
+            if role == Role::Lock {
+                has.locked = true;
+                has.leased |= end.is_some_and(|end| end.at_ms - server.now_ms() <= ttl_ms);
+            }
+        }
+        has
+    }
+
+    /// Forgets what is not there any more.
+    pub fn keep(&mut self, server: &Server) {
+        self.0
+            .retain(|key, _| server.entries().any(|(other, ..)| other == key));
+    }
+
+    /// A command of `who` made `after` of `before`.
+    pub fn follow(
+        &mut self,
+        before: &Server,
+        after: &Server,
+        notes: &Notes,
+        who: usize,
+        file: &LockFile,
+    ) -> Effect {
+        let mut effect = Effect::default();
+        let old: BTreeMap<&Bytes, _> = before.entries().map(|(k, v, e)| (k, (v, e))).collect();
+        let new: BTreeMap<&Bytes, _> = after.entries().map(|(k, v, e)| (k, (v, e))).collect();
+        let known = std::mem::take(&mut self.0);
+        for (key, (value, end)) in &new {
+            let role = file.keys.role(key, "lock");
+            let written = |element: Option<&Bytes>| {
+                let mut places = notes.written.iter();
+                places.any(|p| p.key == **key && p.element.as_ref() == element)
+            };
+            let touched = notes.written.iter().any(|place| place.key == **key);
+            if touched && role == Role::Other && file.keys.declared {
+                effect.undeclared = Some(String::from_utf8_lossy(key).into_owned());
+            }
+            let was = old.get(*key);
+            let past = known.get(*key);
+            let writers = writers(past, was.map(|(value, _)| *value), value, &written, who);
+            let ends_anew =
+                was.is_none_or(|(_, was_end)| was_end != end) || notes.expiries.contains(*key);
+            if role == Role::Lock {
+                let own = writers.all().contains(&who);
+                effect.leased |= end.is_none() && touched || ends_anew && own;
+            }
+            if role != Role::Fence {
+                compare(
+                    &mut effect,
+                    role,
+                    past,
+                    &writers,
+                    was.is_some(),
+                    touched,
+                    who,
+                );
+                if role != Role::Queue {
+                    let over = overwritten(past, &written);
+                    effect
+                        .overwritten
+                        .extend(over.into_iter().filter(|one| *one != who));
+                }
+                if let Some((_, was_end)) = was
+                    && (was_end != end || notes.expiries.contains(*key))
+                    && role != Role::Queue
+                {
+                    let own = writers.all().contains(&who);
+                    let longer = match (was_end, end) {
+                        (_, None) => true,
+                        (None, Some(_)) => false,
+                        (Some(old), Some(new)) => new.at_ms >= old.at_ms,
+                    };
+                    let shared = own && !matches!(writers, Writers::Text(_)) && longer;
+                    let past = past.map(Writers::all).unwrap_or_default();
+                    if !shared {
+                        effect
+                            .victims
+                            .extend(past.into_iter().filter(|one| *one != who));
+                    }
+                    effect.wrote |= own && role == Role::Lock;
+                }
+            }
+            self.0.insert((*key).clone(), writers);
+        }
+        for (key, writers) in known {
+            let gone = !new.contains_key(&key);
+            match file.keys.role(&key, "lock") {
+                Role::Lock | Role::Other if gone => {
+                    effect.deleted |= writers.all().contains(&who);
+                    let others = writers.all().into_iter().filter(|one| *one != who);
+                    effect.victims.extend(others);
+                }
+                Role::Lock | Role::Other | Role::Fence | Role::Queue => {}
+            }
+        }
+        effect
+    }
+}
+
+fn compare(
+    effect: &mut Effect,
+    role: Role,
+    past: Option<&Writers>,
+    now: &Writers,
+    existed: bool,
+    touched: bool,
+    who: usize,
+) {
+    if !existed {
+        effect.created |= role != Role::Queue;
+        effect.wrote |= role == Role::Lock;
+        return;
+    }
+    effect.wrote |= touched && role == Role::Lock;
+    if role == Role::Queue {
+        return;
+    }
+    let lost: Vec<usize> = match (past, now) {
+        (Some(Writers::Text(_)), Writers::Text(_)) | (None, _) => Vec::new(),
+        (Some(Writers::Named(old)), Writers::Named(new)) => {
+            let gone = old
+                .iter()
+                .filter(|(element, _)| !new.contains_key(*element));
+            gone.map(|(_, writer)| *writer).collect()
+        }
+        (Some(Writers::Items(old)), Writers::Items(new)) => {
+            let count = |items: &[usize], who: usize| items.iter().filter(|w| **w == who).count();
+            let lost = |one: &&usize| count(old, **one) > count(new, **one);
+            old.iter().filter(lost).copied().collect()
+        }
+        (Some(other), _) => other.all(),
+    };
+    effect.deleted |= lost.contains(&who);
+    effect
+        .victims
+        .extend(lost.into_iter().filter(|one| *one != who));
+}
+
+/// Whose elements were written over.
+fn overwritten(past: Option<&Writers>, written: &dyn Fn(Option<&Bytes>) -> bool) -> Vec<usize> {
+    match past {
+        Some(Writers::Text(writer)) if written(None) => vec![*writer],
+        Some(Writers::Named(each)) => {
+            let over = each.iter().filter(|(element, _)| written(Some(element)));
+            over.map(|(_, writer)| *writer).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn writers(
+    past: Option<&Writers>,
+    was: Option<&Value>,
+    value: &Value,
+    written: &dyn Fn(Option<&Bytes>) -> bool,
+    who: usize,
+) -> Writers {
+    let named = |elements: Vec<&Bytes>| {
+        let owner = |element: &Bytes| match past {
+            Some(Writers::Named(each)) if !written(Some(element)) => {
+                each.get(element).copied().unwrap_or(who)
+            }
+            _ => who,
+        };
+        let each = elements.into_iter();
+        Writers::Named(
+            each.map(|element| (element.clone(), owner(element)))
+                .collect(),
+        )
+    };
+    match value {
+        Value::String(_) => match past {
+            Some(Writers::Text(writer)) if !written(None) => Writers::Text(*writer),
+            _ => Writers::Text(who),
+        },
+        Value::Hash(hash) => named(hash.keys().collect()),
+        Value::SortedSet(set) => named(set.ranked().into_iter().map(|(m, _)| m).collect()),
+        Value::List(items) => {
+            let new: Vec<&Bytes> = items.iter().collect();
+            match (past, was) {
+                (Some(Writers::Items(writers)), Some(Value::List(old))) => {
+                    Writers::Items(aligned(&old.iter().collect::<Vec<_>>(), writers, &new, who))
+                }
+                _ => Writers::Items(vec![who; new.len()]),
+            }
+        }
+    }
+}
+
+/// What is common to both lists in the same order stays its writer's.
+fn aligned(old: &[&Bytes], writers: &[usize], new: &[&Bytes], who: usize) -> Vec<usize> {
+    let mut best = vec![vec![0usize; new.len() + 1]; old.len() + 1];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            best[i][j] = if old[i] == new[j] {
+                best[i + 1][j + 1] + 1
+            } else {
+                best[i + 1][j].max(best[i][j + 1])
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut out = vec![who; new.len()];
+    while i < old.len() && j < new.len() {
+        if old[i] == new[j] {
+            out[j] = writers[i];
+            i += 1;
+            j += 1;
+        } else if best[i + 1][j] >= best[i][j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    out
+}

@@ -1,0 +1,460 @@
+//! What a move makes of a state.
+
+use std::sync::Arc;
+
+use lockproof::lock::{Input, LockError, Op, Output, Phase};
+use lockproof::redis::ScriptEngine;
+use lockproof::trace::CONNECTION_FAILED;
+use lockproof::world::catalogue::{Fault, Safety};
+
+use crate::moves::{Action, Move};
+use crate::owners::Effect;
+use crate::world::{Cargo, Message, Node, Setup, State, Store};
+use crate::{judge, time};
+
+/// A state in the making, and what its move violates.
+pub struct Step<'s> {
+    pub setup: &'s Setup,
+    pub state: State,
+    pub violates: u32,
+    /// Requests sent in this move.
+    pub sent: Vec<u32>,
+    /// How many orders an execution had to choose from.
+    pub orders: u32,
+    /// An acquire succeeded.
+    pub acquired: Option<usize>,
+    /// A release that reports success left no hold.
+    pub released: Option<usize>,
+}
+
+/// Why nothing can be said of what happens.
+#[derive(Clone, Debug)]
+pub struct Stuck(pub String);
+
+impl From<LockError> for Stuck {
+    fn from(error: LockError) -> Stuck {
+        Stuck(error.to_string())
+    }
+}
+
+/// Carries an action out, and judges it.
+pub fn take<'s>(
+    setup: &'s Setup,
+    engine: &mut ScriptEngine,
+    before: &State,
+    action: Action,
+) -> Result<Step<'s>, Stuck> {
+    let mut step = Step::from(setup, before);
+    step.carry_out(engine, action.step)?;
+    if action.held > 0 {
+        step.hold_back(before, action)?;
+    }
+    let ticked = matches!(action.step, Move::Tick | Move::Drift { .. });
+    judge::state(&mut step, ticked)?;
+    Ok(step)
+}
+
+/// The same change to all that a node and its replica hold.
+pub fn change_node(state: &mut State, node: usize, change: impl Fn(&mut Store)) {
+    let node = Arc::make_mut(&mut state.nodes[node]);
+    change(&mut node.store);
+    node.behind.iter_mut().for_each(change);
+    node.seal();
+}
+
+impl<'s> Step<'s> {
+    fn from(setup: &'s Setup, before: &State) -> Step<'s> {
+        Step {
+            setup,
+            state: before.clone(),
+            violates: 0,
+            sent: Vec::new(),
+            orders: 1,
+            acquired: None,
+            released: None,
+        }
+    }
+
+    pub fn violate(&mut self, property: Safety) {
+        self.violates |= property.bit();
+    }
+
+    fn carry_out(&mut self, engine: &mut ScriptEngine, step: Move) -> Result<(), Stuck> {
+        let setup = self.setup;
+        match step {
+            Move::Call { client, op } => self.call(client, op)?,
+            Move::Wake { client, thread } => self.feed(client, &Input::Wake { thread })?,
+            Move::Choose {
+                client,
+                thread,
+                value,
+            } => {
+                self.feed(client, &Input::Choose { thread, value })?;
+            }
+            Move::Execute { id, order } => self.execute(engine, id, order)?,
+            Move::Deliver { id } => self.deliver(id)?,
+            Move::Write { client } => judge::write(self, client),
+            Move::Tick => time::tick(setup, &mut self.state, None)?,
+            Move::Drift { client, ticks } => {
+                self.state.spend(setup, Fault::ClientDrift);
+                time::tick(setup, &mut self.state, Some((client, ticks)))?;
+            }
+            Move::Resume { client } => self.resume(client)?,
+            Move::Heal { client, node } => self.state.cut[client * setup.nodes() + node] = false,
+            Move::Crash { client } => self.crash(client),
+            Move::Pause { client } => {
+                self.state.spend(setup, Fault::ClientPause);
+                self.state.ghost(client, |ghost| ghost.paused = Some(0));
+            }
+            Move::Overrun { client } => {
+                self.state.spend(setup, Fault::Overrun);
+                self.state.ghost(client, |ghost| ghost.overrun = true);
+            }
+            Move::Skew { client, back } => {
+                self.state.spend(setup, Fault::ClientSkew);
+                let size = i64::from(setup.switch(Fault::ClientSkew).1) * setup.step_ms;
+                let ms = if back { -size } else { size };
+                let one = self.state.client_mut(client);
+                one.program.step(&Input::Skew { ms })?;
+                one.ghost.offset_ms += ms;
+                one.seal();
+            }
+            Move::Delay { id } => {
+                self.state.spend(setup, Fault::Delay);
+                let at = self.at(id)?;
+                self.state.messages[at].allowance = setup.switch(Fault::Delay).1;
+            }
+            Move::Lose { id } => {
+                self.state.spend(setup, Fault::Loss);
+                let at = self.at(id)?;
+                self.state.messages.remove(at);
+            }
+            Move::Cut { client, node } => {
+                self.state.spend(setup, Fault::Partition);
+                self.state.cut[client * setup.nodes() + node] = true;
+                let stays = |m: &Message| m.held || m.client != client || m.node != node;
+                self.state.messages.retain(stays);
+            }
+            Move::Restart { node } => {
+                self.state.spend(setup, Fault::RestartNone);
+                let now_ms = self.state.nodes[node].store.server.now_ms();
+                let mut empty = Node::new(setup).store;
+                empty.server.set_clock(now_ms);
+                self.write_to(node, empty);
+                self.break_connections(node);
+            }
+            Move::Jump { node, back } => {
+                self.state.spend(setup, Fault::ClockJump);
+                let size = i64::from(setup.switch(Fault::ClockJump).1) * setup.step_ms;
+                change_node(&mut self.state, node, |store| {
+                    store.server.advance(if back { -size } else { size });
+                    store.owners.keep(&store.server);
+                });
+            }
+            Move::Failover { node, lost } => {
+                self.state.spend(setup, Fault::Failover);
+                let one = Arc::make_mut(&mut self.state.nodes[node]);
+                if let Some(lost) = lost.checked_sub(1) {
+                    one.store = one.behind[lost].clone();
+                }
+                one.behind.clear();
+                one.promoted = true;
+                one.seal();
+                self.break_connections(node);
+            }
+        }
+        Ok(())
+    }
+
+    fn at(&self, id: u32) -> Result<usize, Stuck> {
+        let at = self.state.message(id);
+        at.ok_or_else(|| Stuck(format!("no message {id} in flight")))
+    }
+
+    fn call(&mut self, client: usize, op: Op) -> Result<(), Stuck> {
+        let setup = self.setup;
+        let one = self.state.client_mut(client);
+        let outermost = op == Op::Acquire && one.program.view().holds == 0;
+        let token = outermost.then(|| {
+            one.ghost.attempt += 1;
+            setup.texts.token(client, one.ghost.attempt)
+        });
+        self.call_with(client, op, token)
+    }
+
+    /// Calls an operation with this token.
+    fn call_with(&mut self, client: usize, op: Op, token: Option<String>) -> Result<(), Stuck> {
+        self.state.ghost(client, |ghost| {
+            ghost.effective = 0;
+            ghost.hampered = false;
+            ghost.sent = None;
+            ghost.asked = None;
+        });
+        self.feed(client, &Input::Call { op, token })
+    }
+
+    /// The client takes an input, and what it does in answer is carried out.
+    fn feed(&mut self, client: usize, input: &Input) -> Result<(), Stuck> {
+        let before = self.state.clients[client].program.view();
+        let counted = judge::end_of_attempt(self, client, input);
+        let now = self.state.tick;
+        let one = self.state.client_mut(client);
+        let output = one.program.step(input)?;
+        let after = one.program.view();
+        one.ghost.late = false;
+        let failed = matches!(input, Input::Fail { .. }) || !output.abandoned.is_empty();
+        if failed && before.holds > 0 && before.phase == Phase::Acquiring {
+            one.ghost.hampered = true;
+        }
+        if after.phase == Phase::Idle && output.outcome.is_some() {
+            one.ghost.idle_since = now;
+        }
+        let releases = before.phase == Phase::Releasing
+            || matches!(
+                input,
+                Input::Call {
+                    op: Op::Release,
+                    ..
+                }
+            );
+        self.send(client, &output, releases);
+        if !output.sent.is_empty() && after.phase == Phase::Acquiring {
+            let awaited = |m: &&Message| m.client == client && m.awaited;
+            let others = self.state.messages.iter().filter(awaited).count() > output.sent.len();
+            let one = self.state.client_mut(client);
+            let now = Some(one.ghost.ticks);
+            one.ghost.sent = one.ghost.sent.or(now);
+            one.ghost.asked = one.ghost.asked.filter(|_| others).or(now);
+        }
+        if let Some((op, outcome)) = &output.outcome {
+            judge::ended(self, client, *op, outcome, (&before, counted));
+            self.state.client_mut(client).ghost.effective = 0;
+        }
+        let one = self.state.client_mut(client);
+        if after.phase != Phase::Acquiring {
+            one.ghost.asked = None;
+        }
+        if after.holds == 0 {
+            one.ghost.overrun = false;
+            one.ghost.read = None;
+            one.ghost.leased = None;
+        }
+        one.seal();
+        Ok(())
+    }
+
+    fn send(&mut self, client: usize, output: &Output, releases: bool) {
+        for thread in &output.abandoned {
+            self.state.messages.retain_mut(|message| {
+                if message.client == client && message.thread == *thread && message.awaited {
+                    message.awaited = false;
+                    return message.is_request();
+                }
+                true
+            });
+        }
+        for request in &output.sent {
+            let id = self.state.next_id;
+            self.state.next_id += 1;
+            let node = usize::from(request.node);
+            if self.state.cut[client * self.setup.nodes() + node] {
+                continue;
+            }
+            self.sent.push(id);
+            self.state.messages.push(Message {
+                id,
+                client,
+                thread: request.thread,
+                node,
+                awaited: true,
+                allowance: 0,
+                held: false,
+                gives: releases || request.thread != 0,
+                cargo: Arc::new(Cargo::Request(request.argv.clone())),
+            });
+        }
+    }
+
+    fn execute(&mut self, engine: &mut ScriptEngine, id: u32, order: u32) -> Result<(), Stuck> {
+        let at = self.at(id)?;
+        let message = self.state.messages.remove(at);
+        let Cargo::Request(argv) = &*message.cargo else {
+            return Err(Stuck(format!("message {id} is no request")));
+        };
+        let mut store = self.state.nodes[message.node].store.clone();
+        let before = store.server.clone();
+        store.server.set_order(order);
+        let reply = store.server.execute(engine, message.client as u32, argv);
+        let notes = store.server.take_notes();
+        store.server.set_order(0);
+        store.server.forget_scripts();
+        if let Some((refusal, _)) = &notes.refusal {
+            return Err(Stuck(format!("a server: {refusal}")));
+        }
+        self.orders = notes.orders.max(1);
+        let (file, who) = (&self.setup.file, message.client);
+        let effect = store
+            .owners
+            .follow(&before, &store.server, &notes, who, file);
+        if let Some(key) = &effect.undeclared {
+            return Err(Stuck(format!("it writes `{key}`, which is not declared")));
+        }
+        judge::executed(self, &message, &effect)?;
+        self.take_effect(&message, &effect);
+        self.write_to(message.node, store);
+        if message.awaited {
+            let cargo = Arc::new(Cargo::Reply(reply));
+            self.state.messages.push(Message {
+                cargo,
+                allowance: 0,
+                ..message
+            });
+        }
+        Ok(())
+    }
+
+    /// The node holds this now; its replica may lack the write.
+    fn write_to(&mut self, node: usize, store: Store) {
+        let node = Arc::make_mut(&mut self.state.nodes[node]);
+        if node.store != store {
+            if !node.behind.is_empty() {
+                node.behind.pop();
+                node.behind.insert(0, node.store.clone());
+            }
+            node.store = store;
+            node.seal();
+        }
+    }
+
+    /// Nodes on which the running operation took effect.
+    fn take_effect(&mut self, message: &Message, effect: &Effect) {
+        let phase = self.state.clients[message.client].program.view().phase;
+        let bit = 1u8 << message.node;
+        if !message.awaited {
+            return;
+        }
+        let alone = self.setup.nodes() == 1;
+        self.state.ghost(message.client, |ghost| {
+            if phase == Phase::Acquiring && effect.leased && alone {
+                ghost.sent = ghost.asked;
+            }
+        });
+        self.state.ghost(message.client, |ghost| match phase {
+            Phase::Acquiring if effect.wrote => ghost.effective |= bit,
+            Phase::Acquiring if effect.deleted => ghost.effective &= !bit,
+            Phase::Releasing if effect.wrote || effect.deleted => ghost.effective |= bit,
+            Phase::Acquiring | Phase::Releasing | Phase::Idle | Phase::Held => {}
+        });
+    }
+
+    fn deliver(&mut self, id: u32) -> Result<(), Stuck> {
+        let at = self.at(id)?;
+        let message = self.state.messages.remove(at);
+        let thread = message.thread;
+        let input = match &*message.cargo {
+            Cargo::Reply(reply) => Input::Reply {
+                thread,
+                reply: reply.clone(),
+            },
+            Cargo::Broken => Input::Fail {
+                thread,
+                definite: false,
+                message: CONNECTION_FAILED.into(),
+            },
+            Cargo::Request(_) => return Err(Stuck(format!("message {id} is a request"))),
+        };
+        self.feed(message.client, &input)
+    }
+
+    fn resume(&mut self, client: usize) -> Result<(), Stuck> {
+        let one = self.state.client_mut(client);
+        let ticks = one.ghost.paused.take().unwrap_or(0);
+        if ticks > 0 {
+            let ms = ticks * self.setup.step_ms;
+            one.program.step(&Input::Advance { ms })?;
+        }
+        one.seal();
+        let (cut, nodes) = (&self.state.cut, self.setup.nodes());
+        let kept = |m: &Message| !m.held || m.client != client || !cut[client * nodes + m.node];
+        self.state.messages.retain(kept);
+        for message in self
+            .state
+            .messages
+            .iter_mut()
+            .filter(|m| m.client == client)
+        {
+            message.held = false;
+        }
+        Ok(())
+    }
+
+    fn crash(&mut self, client: usize) {
+        self.state.spend(self.setup, Fault::ClientCrash);
+        let now = self.state.tick;
+        self.state.ghost(client, |ghost| {
+            let attempt = ghost.attempt;
+            *ghost = crate::world::Ghost {
+                crashed: true,
+                attempt,
+                idle_since: now,
+                ..Default::default()
+            };
+        });
+        self.state.messages.retain_mut(|message| {
+            if message.client == client {
+                message.awaited = false;
+                return message.is_request() && !message.held;
+            }
+            true
+        });
+    }
+
+    fn break_connections(&mut self, node: usize) {
+        self.state.messages.retain_mut(|message| {
+            if message.node == node {
+                message.cargo = Arc::new(Cargo::Broken);
+                message.allowance = 0;
+                message.held = false;
+                return message.awaited;
+            }
+            true
+        });
+    }
+
+    /// The client is paused before it has sent the last requests of this move.
+    fn hold_back(&mut self, before: &State, action: Action) -> Result<(), Stuck> {
+        let client = match action.step {
+            Move::Call { client, .. } | Move::Wake { client, .. } => Some(client),
+            Move::Choose { client, .. } => Some(client),
+            Move::Deliver { id } => before.message(id).map(|at| before.messages[at].client),
+            _ => None,
+        };
+        let client = client.ok_or_else(|| Stuck(format!("{action:?} sends nothing")))?;
+        self.state.spend(self.setup, Fault::ClientPause);
+        self.state.ghost(client, |ghost| ghost.paused = Some(0));
+        let first = self.sent.len() - action.held;
+        for id in self.sent[first..].to_vec() {
+            let at = self.at(id)?;
+            self.state.messages[at].held = true;
+        }
+        Ok(())
+    }
+}
+
+/// Calls with a token that a trace gives; the last `held` requests are held back.
+pub fn call_with<'s>(
+    setup: &'s Setup,
+    before: &State,
+    (client, op): (usize, Op),
+    token: Option<String>,
+    held: usize,
+) -> Result<Step<'s>, Stuck> {
+    let mut step = Step::from(setup, before);
+    step.call_with(client, op, token)?;
+    if held > 0 {
+        let call = Move::Call { client, op };
+        step.hold_back(before, Action { step: call, held })?;
+    }
+    judge::state(&mut step, false)?;
+    Ok(step)
+}
