@@ -178,14 +178,14 @@ fn durations(op: Binary, a: &Value, b: &Value) -> Result<Value, Odd> {
         if x.scale != y.scale {
             return refuse(RefusalKind::Rounding, ROUNDED);
         }
-        Ok(Value::duration(Duration {
+        Ok(Value::Duration(Duration {
             ms: x.ms + sign * y.ms,
             ticks: x.ticks + sign as i32 * y.ticks,
             scale: x.scale,
         }))
     };
     let scaled = |duration: Duration, factor: f64| match factor.is_finite() && factor != 0.0 {
-        true => Ok(Value::duration(Duration {
+        true => Ok(Value::Duration(Duration {
             scale: duration.scale * factor,
             ..duration
         })),
@@ -386,6 +386,12 @@ pub(super) fn equal(a: &Value, b: &Value, clocks: &Clocks) -> Result<Truth, Refu
                 Err(Odd::Type) => Ok(Truth::No),
             };
         }
+        // PTTL says so of what has no life, and never of what has one.
+        (Value::Duration(_), Value::Number(n)) | (Value::Number(n), Value::Duration(_))
+            if *n == -1.0 || *n == -2.0 =>
+        {
+            Truth::No
+        }
         (Value::Duration(a), Value::Number(n)) | (Value::Number(n), Value::Duration(a)) => {
             let (below, above) = (
                 clocks.duration_below(*a, *n, false),
@@ -431,8 +437,11 @@ fn equal_if_neither(below: Truth, above: Truth) -> Truth {
     match (below, above) {
         (Truth::Yes, _) | (_, Truth::Yes) => Truth::No,
         (Truth::No, Truth::No) => Truth::Yes,
-        // Time is continuous: it does not stop at exactly that ms.
-        _ => Truth::No,
+        // Between two ticks, or within one: at that very ms, or not.
+        (Truth::Open(below), Truth::Open(above)) => Truth::Open(!below && !above),
+        (Truth::Open(at_ticks), Truth::No) | (Truth::No, Truth::Open(at_ticks)) => {
+            Truth::Open(!at_ticks)
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub use error::{Refusal, RefusalKind, Stop};
 pub use heap::{Function, Heap, Key, Store, Table};
 pub use lexer::SyntaxError;
 pub use machine::{BUDGET, MEMORY, is_remembered};
-pub use model::{Clocks, Scale, Truth, mark, view};
+pub use model::{Clocks, MOMENT_MS, Scale, Truth, mark, view};
 pub use order::{count as orders_of, permutation};
 pub use value::{
     Beyond, CellId, Clock, Duration, FunctionId, Moment, Native, Place, TableId, Time, Value,

@@ -10,6 +10,9 @@ use super::error::{Refusal, RefusalKind};
 use super::text::{Far, Name, NameKind, Span, Symbol};
 use super::value::{Beyond, Clock, Duration, Moment, Time, Value};
 
+/// What happens within a tick may take so many ms, or none.
+pub const MOMENT_MS: i64 = 10;
+
 /// Answers that the model gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
@@ -193,9 +196,9 @@ impl Clocks {
                 if one != other {
                     return Err(mixed());
                 }
-                if a == b && self.scale.is_some() {
+                if a.ticks == b.ticks && (a.ms - b.ms).abs() <= MOMENT_MS && self.scale.is_some() {
                     // Two readings within a tick may be one ms, or not.
-                    return Ok(Truth::Open(true));
+                    return Ok(Truth::Open(a.ms == b.ms));
                 }
                 Ok((self.ms(a) == self.ms(b)).into())
             }
@@ -240,7 +243,8 @@ impl Clocks {
     /// Is a duration of so many ms and ticks below zero (or not above it)?
     ///
     /// Of ms that are a whole number of ticks the answer is exact. Otherwise the
-    /// duration ends between two ticks, and so may what it is compared with.
+    /// duration ends between two ticks, and so may what it is compared with. What lies
+    /// within one tick lies moments apart.
     pub(super) fn negative(&self, ms: f64, ticks: i32, or_equal: bool) -> Truth {
         let Some(scale) = self.scale else {
             return (ms < 0.0 || or_equal && ms == 0.0).into();
@@ -249,7 +253,10 @@ impl Clocks {
         let whole = (ms / tick_ms).floor();
         let value = ms + f64::from(ticks) * scale.step_ms as f64;
         let at_ticks = value < 0.0 || or_equal && value == 0.0;
-        if whole * tick_ms == ms || ticks == 0 && ms.abs() < 1.0 {
+        if ticks == 0 && ms.abs() <= (MOMENT_MS as f64).min(tick_ms - 1.0) {
+            return Truth::Open(at_ticks);
+        }
+        if whole * tick_ms == ms {
             return at_ticks.into();
         }
         let may_be_negative = whole + f64::from(ticks) <= 0.0;

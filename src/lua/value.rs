@@ -152,17 +152,9 @@ impl Value {
         }
     }
 
-    /// A duration in ms and ticks; a plain number where no tick is left.
-    pub fn duration(duration: Duration) -> Value {
-        if duration.ticks == 0 {
-            return Value::Number(duration.ms * duration.scale);
-        }
-        Value::Duration(duration)
-    }
-
-    /// The same of a [`Span`].
+    /// A duration that clocks measured. Within a tick it is one, too: moments pass there.
     pub fn span(span: Span) -> Value {
-        Value::duration(Duration {
+        Value::Duration(Duration {
             ms: span.ms as f64,
             ticks: span.ticks,
             scale: 1.0,

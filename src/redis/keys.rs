@@ -2,9 +2,10 @@
 
 use super::command::{Answer, Call};
 use super::refusal::Refusal;
+use super::server::End;
 use super::{Bytes, Reply, Server};
-use crate::lua::RefusalKind;
 use crate::lua::text::{Span, Symbol};
+use crate::lua::{MOMENT_MS, RefusalKind};
 
 pub(super) fn del(server: &mut Server, call: &Call<'_>) -> Answer {
     let removed = call.argv[1..].iter().filter(|key| server.remove(key));
@@ -60,6 +61,13 @@ fn set_expiry(server: &mut Server, call: &Call<'_>, unit_ms: i64, relative: bool
     let Some(current) = server.expiry(key) else {
         return Ok(Reply::Int(0));
     };
+    let near = |old: End| old.ticks == end.ticks && (old.at_ms - end.at_ms).abs() <= MOMENT_MS;
+    if condition.compares() && server.scale().is_some() && current.is_some_and(near) {
+        server.notes_mut().refuse(
+            RefusalKind::Rounding,
+            "compares two ends of a key's life (GT, LT) that are only moments apart",
+        );
+    }
     if !condition.allows(current.map(|end| end.at_ms), end.at_ms) {
         return Ok(Reply::Int(0));
     }
@@ -111,6 +119,11 @@ impl Condition {
         Ok(condition)
     }
 
+    /// The new end is compared with the one that is there.
+    fn compares(&self) -> bool {
+        self.gt || self.lt
+    }
+
     /// A key without expiry counts as one that ends after every other.
     fn allows(&self, current: Option<i64>, when: i64) -> bool {
         let nx = !self.nx || current.is_none();
@@ -130,7 +143,7 @@ pub(super) fn persist(server: &mut Server, call: &Call<'_>) -> Answer {
 
 pub(super) fn pttl(server: &mut Server, call: &Call<'_>) -> Answer {
     Ok(match time_to_live(server, &call.argv[1]) {
-        Life::Span(span) if span.ticks != 0 => Reply::Bulk(Symbol::Count(span).text()),
+        Life::Span(span) if server.scale().is_some() => Reply::Bulk(Symbol::Count(span).text()),
         Life::Span(span) => Reply::Int(span.ms.max(0)),
         Life::Known(number) => Reply::Int(number),
     })
@@ -142,11 +155,12 @@ pub(super) fn ttl(server: &mut Server, call: &Call<'_>) -> Answer {
         Life::Known(number) => return Ok(Reply::Int(number)),
         Life::Span(span) => span,
     };
-    let Some(scale) = server.scale().filter(|_| span.ticks != 0) else {
+    let Some(scale) = server.scale() else {
         return Ok(Reply::Int(span.ms.max(0).saturating_add(500) / 1000));
     };
     let left = span.value(scale.tick_ms);
-    if (left + 500) % 1000 == 0 || left % scale.tick_ms != 0 {
+    let near = (left + 500) % 1000 < MOMENT_MS;
+    if near || span.ticks != 0 && left % scale.tick_ms != 0 {
         server.notes_mut().refuse(
             RefusalKind::Rounding,
             "asks TTL for seconds where it depends on what happens between two ticks; use PTTL",
