@@ -435,3 +435,17 @@ fn in_a_model_the_byte_of_symbols_is_not_sent() {
     let said = refusal(&mut p, acquire(""));
     assert!(said.contains("the byte 255"), "{said}");
 }
+
+#[test]
+fn in_a_model_what_happens_between_two_ticks_is_left_open() {
+    for (comparison, ms) in [("now() == t", 0), ("now() - t < 1500", STEP)] {
+        let mut p = modelled(&format!(
+            "local t = now()\nredis('GET', 'x')\nreturn failed(tostring({comparison}))"
+        ));
+        step(&mut p, acquire(""));
+        step(&mut p, advance(ms));
+        step(&mut p, reply(0, ok()));
+        let open = Waiting::Open { at_ticks: true };
+        assert_eq!(p.view().threads, [(0, open)], "{comparison}");
+    }
+}
