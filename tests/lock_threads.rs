@@ -3,7 +3,7 @@
 mod lock_support;
 use lock_support::*;
 
-use lockproof::lock::{Input, Op, Phase, Program, Waiting};
+use lockproof::lock::{Input, LockError, Op, Phase, Program, Waiting};
 use lockproof::redis::Reply;
 use lockproof::trace::Outcome;
 
@@ -299,4 +299,153 @@ fn scripts_come_from_beside_the_file_then_from_its_parent_then_built_in() {
     assert!(missing.to_string().contains("check the path"), "{missing}");
     let unknown = lockproof::lock::LockFile::builtin("tokn").unwrap_err();
     assert!(unknown.to_string().contains("token-renewed"), "{unknown}");
+}
+
+#[test]
+fn a_thread_has_its_token_after_the_operation_that_began_it() {
+    let mut p = begun("spawn(function() sleep(10) redis('DEL', lock.token) end)\nreturn busy()");
+    step(&mut p, wake(1));
+    step(&mut p, advance(10));
+    assert_eq!(sent(&step(&mut p, wake(1))), ["DEL", "t1"]);
+}
+
+#[test]
+fn a_lost_hold_says_nothing_of_the_next() {
+    let mut p = begun("spawn(function() lost() end)\nreturn held(500)");
+    step(&mut p, wake(1));
+    step(&mut p, release());
+    step(&mut p, acquire("t2"));
+    let view = p.view();
+    assert!(view.valid && !view.lost);
+}
+
+fn nesting(acquire: &str) -> Program {
+    start_text(&format!(
+        "return {{ reentrant = true, acquire = function(lock)\n{acquire}\nend, release = function(lock) end }}"
+    ))
+}
+
+#[test]
+fn a_nested_acquire_brings_no_lost_hold_back() {
+    let mut p = nesting("spawn(function() lost() end)\nreturn held(500)");
+    step(&mut p, acquire("t1"));
+    step(&mut p, wake(1));
+    step(&mut p, nested());
+    let view = p.view();
+    assert_eq!((view.holds, view.validity_left_ms), (2, Some(0)));
+}
+
+#[test]
+fn a_nested_acquire_may_find_that_the_lock_is_lost() {
+    let mut p =
+        nesting("if self.inner then return lost() end\nself.inner = true\nreturn held(500)");
+    step(&mut p, acquire("t1"));
+    step(&mut p, nested());
+    let view = p.view();
+    assert!(view.lost && !view.valid);
+    assert_eq!((view.phase, view.holds), (Phase::Held, 1));
+}
+
+#[test]
+fn a_lost_hold_is_another_state_than_one_whose_validity_is_over() {
+    let mut p = begun(
+        "local n = random(2)\nspawn(function() if n == 1 then lost() end end)\nreturn held(n == 1 and 500 or 0)",
+    );
+    let mut other = p.clone();
+    for (p, value) in [(&mut p, 1), (&mut other, 2)] {
+        step(p, Input::Choose { thread: 0, value });
+        step(p, wake(1));
+        assert_eq!(p.view().validity_left_ms, Some(0));
+    }
+    assert_ne!(p.key(), other.key());
+}
+
+#[test]
+fn what_waits_is_rounded_up_and_what_is_stated_is_rounded_down() {
+    let mut p = begun("sleep(10.5)\nreturn held(10.5)");
+    assert_eq!(p.view().threads, [(0, Waiting::Sleep { left_ms: 11 })]);
+    step(&mut p, advance(11));
+    assert_eq!(step(&mut p, wake(0)).outcome, held(Some(10)));
+}
+
+#[test]
+fn the_monotonic_clock_is_not_set() {
+    let mut p = begun("local t = monotonic()\nsleep(10)\nreturn held(monotonic() - t)");
+    step(&mut p, Input::Skew { ms: -300 });
+    step(&mut p, advance(10));
+    assert_eq!(step(&mut p, wake(0)).outcome, held(Some(10)));
+}
+
+// ---- in a model ----
+
+/// A lock of a model whose acquire has this body.
+fn modelled(body: &str) -> Program {
+    let text =
+        format!("return {{ acquire = function(lock)\n{body}\nend, release = function(lock) end }}");
+    start_model_of(&file(&text).unwrap())
+}
+
+fn refusal(p: &mut Program, input: Input) -> String {
+    match p.step(&input) {
+        Err(error @ LockError::Refused { .. }) => error.to_string(),
+        other => panic!("it is not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_brings_a_validity_back() {
+    let mut p = modelled("return held(2000 - (now() - now()))");
+    step(&mut p, acquire(""));
+    step(&mut p, advance(3 * STEP));
+    assert!(!p.view().valid);
+    step(&mut p, Input::Skew { ms: -2 * STEP });
+    assert!(p.view().valid);
+}
+
+#[test]
+fn in_a_model_no_fixed_date_is_a_time() {
+    let mut p = modelled("return held(time('1700000000000') - now())");
+    let said = refusal(&mut p, acquire(""));
+    assert!(said.contains("a fixed date"), "{said}");
+    // One of another century is in the past or in the future.
+    for (fixed, is_later) in [("0", "false"), ("99999999999999", "true")] {
+        let mut p = modelled(&format!("return failed(tostring(time('{fixed}') > now()))"));
+        assert_eq!(step(&mut p, acquire("")).outcome, failed(is_later));
+    }
+}
+
+#[test]
+fn in_a_model_a_time_with_more_beside_it_is_no_time() {
+    let mut p = modelled("return failed(tostring(time(tostring(now()) .. ':x')))");
+    assert_eq!(step(&mut p, acquire("")).outcome, failed("nil"));
+}
+
+#[test]
+fn in_a_model_nobody_sleeps_for_half_of_what_was_measured() {
+    let mut p = modelled("local t = now()\nsleep(1000)\nsleep((now() - t) / 2)\nreturn busy()");
+    step(&mut p, acquire(""));
+    step(&mut p, advance(STEP));
+    let said = refusal(&mut p, wake(0));
+    assert!(said.contains("waits for a duration"), "{said}");
+}
+
+#[test]
+fn in_a_model_the_byte_of_symbols_is_not_sent() {
+    let mut p = modelled("redis('SET', lock.key, 'a\\255')\nreturn busy()");
+    let said = refusal(&mut p, acquire(""));
+    assert!(said.contains("the byte 255"), "{said}");
+}
+
+#[test]
+fn in_a_model_what_happens_between_two_ticks_is_left_open() {
+    for (comparison, ms) in [("now() == t", 0), ("now() - t < 1500", STEP)] {
+        let mut p = modelled(&format!(
+            "local t = now()\nredis('GET', 'x')\nreturn failed(tostring({comparison}))"
+        ));
+        step(&mut p, acquire(""));
+        step(&mut p, advance(ms));
+        step(&mut p, reply(0, ok()));
+        let open = Waiting::Open { at_ticks: true };
+        assert_eq!(p.view().threads, [(0, open)], "{comparison}");
+    }
 }

@@ -60,7 +60,7 @@ async fn a_crash_between_setnx_and_expire_leaves_a_key_for_ever() {
     assert_eq!(
         confirmation.evidence,
         [
-            "client 1 tried 7 times (busy) within 18000 ms; none acquired the lock",
+            "client 1 tried 7 times (busy) within 22000 ms; none acquired the lock",
             "node 0 keeps `lock:a` without an expiry, written by client 0",
         ]
     );

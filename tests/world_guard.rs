@@ -4,12 +4,12 @@
 
 mod world_support;
 
-use lockproof::check::{CheckError, CheckResult, Checker, Verdict};
+use lockproof::check::{CheckError, CheckResult, Checker, Chosen, Sizes, Verdict};
 use lockproof::lock::{Config, LockFile, Program};
 use lockproof::redis::ScriptEngine;
 use lockproof::world::World;
 use lockproof::world::closure::{Closure, Limits, Subject};
-use world_support::{check, options, set, sizes, text, try_check};
+use world_support::{NoClock, check, options, set, sizes, text, try_check};
 
 /// The body of acquire begins on line 2.
 fn lock(acquire: &str, release: &str) -> LockFile {
@@ -612,4 +612,135 @@ fn a_text_in_redis_that_grows_for_ever_is_shown() {
             "`log`: a list of",
         ],
     );
+}
+
+#[test]
+fn a_name_where_a_command_wants_a_number_or_a_time_is_refused() {
+    let rows = [
+        ("redis('INCRBY', lock.key, lock.token)", "as a number"),
+        ("redis('SET', lock.key, 1, 'PX', lock.token)", "use PX"),
+    ];
+    for (command, part) in rows {
+        let (_, message) = refusal(&format!("{command} return busy()"), "");
+        says(&message, &[":2: ", part]);
+    }
+}
+
+#[test]
+fn a_life_in_seconds_between_two_ticks_is_unknown() {
+    let acquire =
+        "redis('SET', lock.key, 1, 'PX', 1500) sleep(1000) redis('TTL', lock.key) return busy()";
+    says(&unknown(&lock(acquire, "")), &["use PTTL"]);
+}
+
+#[test]
+fn a_listing_whose_order_nobody_knows_is_unknown() {
+    let fields = "for i = 1, 5 do redis('HSET', lock.key, 'f' .. i, 1) end redis('HKEYS', lock.key) return busy()";
+    says(&unknown(&lock(fields, "")), &["more than four fields"]);
+    let ties =
+        "redis('ZADD', lock.key, 0, lock.owner) redis('ZRANGE', lock.key, 0, -1) return busy()";
+    says(&unknown(&lock(ties, "")), &["that have one score"]);
+}
+
+#[test]
+fn a_script_that_raises_a_token_is_unknown() {
+    let file = text(
+        "return { scripts = { raise = [[error('no ' .. ARGV[1])]] },\n\
+         acquire = function(lock) script('raise', {}, { lock.token }) return busy() end,\n\
+         release = function(lock) end }",
+    );
+    says(
+        &unknown(&file),
+        &["ends in an error whose text has a token"],
+    );
+}
+
+#[test]
+fn reentrancy_is_asked_of_reentrant_locks_alone() {
+    let asked = |name: &str| {
+        let file = LockFile::builtin(name).unwrap();
+        let results = check(&file, &sizes(&file, 1), "");
+        results.iter().any(|result| result.property == "reentrancy")
+    };
+    assert!(asked("reentrant-hash") && !asked("token"));
+}
+
+#[test]
+fn a_search_that_did_not_end_warns_of_nothing_that_it_did_not_see() {
+    let file = LockFile::builtin("token").unwrap();
+    let mut options = options(&sizes(&file, 2), 1);
+    options.explore.states_max = Some(3);
+    let mut checker = Checker::new(&file, options).unwrap();
+    let report = checker.check(&[Vec::new()], &NoClock).unwrap();
+    assert_eq!(report.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn what_no_check_looks_at_is_told() {
+    let warnings = |file: &LockFile| {
+        let mut checker = Checker::new(file, options(&sizes(file, 1), 1)).unwrap();
+        checker.check(&[Vec::new()], &NoClock).unwrap().warnings
+    };
+    let nested = warnings(&LockFile::builtin("reentrant-hash").unwrap());
+    says(&nested.join("\n"), &["two deep at most"]);
+    let renews = text(
+        "return { acquire = function(lock) return busy() end, release = function(lock) end,\n\
+         renew = function(lock) end }",
+    );
+    says(
+        &warnings(&renews).join("\n"),
+        &["`renew` is declared and never called"],
+    );
+}
+
+#[test]
+fn combinations_that_are_not_followed_are_unknown() {
+    for (name, words) in [
+        ("token-wait", "node-pause"),
+        ("token", "min-replicas node-restart-none"),
+    ] {
+        let reason = unknown_under(&LockFile::builtin(name).unwrap(), words);
+        says(&reason, &["is not in the model yet"]);
+    }
+}
+
+#[test]
+fn a_replica_that_lags_by_more_writes_than_are_told_apart_is_refused() {
+    let file = LockFile::builtin("token").unwrap();
+    let error = try_check(&file, &sizes(&file, 2), "failover@5").unwrap_err();
+    says(&error.to_string(), &["it must be from 1 to 4 writes"]);
+}
+
+#[test]
+fn a_trace_is_replayed_on_servers_of_the_kind_that_its_faults_need() {
+    let of = |name: &str, words: &str| {
+        let file = LockFile::builtin(name).unwrap();
+        let mut checker = Checker::new(&file, options(&sizes(&file, 2), 1)).unwrap();
+        let set = set(words, 3);
+        checker.plan(&set).unwrap();
+        let setup = checker.setup(&set);
+        (setup.persistence, setup.replicas)
+    };
+    assert_eq!(of("token", "node-restart-everysec"), ("everysec".into(), 0));
+    assert_eq!(of("token", "node-restart-always"), ("always".into(), 0));
+    assert_eq!(of("token", "failover"), ("none".into(), 1));
+    assert_eq!(of("token-wait", ""), ("none".into(), 1));
+}
+
+#[test]
+fn finer_ticks_leave_times_as_long_as_they_were() {
+    let file = lock("sleep(500) return held(250)", "");
+    let sizes = Sizes {
+        timeout_ticks: Some(2),
+        ..sizes(&file, 2)
+    };
+    let never: lockproof::check::ShouldStop = std::sync::Arc::new(|| false);
+    let finer = sizes.clone().fitted(&file, Chosen::default(), &never);
+    let told = (finer.tick_ms, finer.ttl_ticks, finer.timeout_ticks);
+    assert_eq!(told, (500, 6, Some(4)));
+    let chosen = Chosen {
+        ttl_ticks: true,
+        tick_ms: false,
+    };
+    assert_eq!(sizes.clone().fitted(&file, chosen, &never), sizes);
 }

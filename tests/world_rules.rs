@@ -5,7 +5,7 @@ mod world_support;
 
 use lockproof::lock::Op;
 use lockproof::redis::Reply;
-use lockproof::world::moves::Move;
+use lockproof::world::moves::{Act, Move};
 use lockproof::world::symbols::PRESENT;
 use world_support::builtin;
 use world_support::drive::Drive;
@@ -468,4 +468,22 @@ fn a_write_over_a_write_since_the_read_is_a_lost_update_and_a_write_before_it_is
     drive.take(Move::Write { client: A });
     assert!(drive.violated.is_empty());
     assert!(!drive.offers(Move::Write { client: A }), "one write a hold");
+}
+
+#[test]
+fn a_request_that_a_pause_holds_back_does_not_pass_a_partition() {
+    let act = Act::Call(Op::Acquire);
+    for (cut, sent) in [(false, 1), (true, 0)] {
+        let mut drive = token("client-pause partition");
+        drive.take(Move::PauseAfter {
+            client: A,
+            act,
+            held: 1,
+        });
+        if cut {
+            drive.take(Move::Cut { client: A, node: 0 });
+        }
+        drive.take(Move::Resume { client: A });
+        assert_eq!(drive.requests(A).len(), sent);
+    }
 }

@@ -224,10 +224,15 @@ impl Clocks {
                 if one != other {
                     return Err(mixed());
                 }
-                Ok(Value::span(Span {
+                let apart = Span {
                     ms: a.ms - b.ms,
                     ticks: a.ticks - b.ticks,
-                }))
+                };
+                // A program that runs for real has numbers.
+                Ok(match self.scale {
+                    Some(_) => Value::span(apart),
+                    None => Value::Number(apart.ms as f64),
+                })
             }
             (Past(bound, _), At(_, b)) => beyond(self.ms(bound) - self.ms(b), false),
             (Future(bound, _), At(_, b)) => beyond(self.ms(bound) - self.ms(b), true),

@@ -436,7 +436,8 @@ impl Run<'_> {
             return Ok(not("no other client is there to try".into()));
         }
         let setup = &self.trace.setup;
-        let lease = setup.ttl_ms / setup.tick_ms + 1;
+        // Every tick before the lease is over.
+        let lease = (setup.ttl_ms + setup.tick_ms - 1) / setup.tick_ms;
         let trial = Trial {
             tries: (0..lease).collect(),
             callers,
