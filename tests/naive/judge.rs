@@ -58,10 +58,10 @@ pub fn ended(
         (Op::Acquire, Outcome::Busy) if before.holds > 0 && before.valid => {
             step.violate(Safety::Reentrancy);
         }
-        (Op::Acquire, Outcome::Failed { .. }) if before.holds > 0 && before.valid => {
-            if !ghost.hampered {
-                step.violate(Safety::Reentrancy);
-            }
+        (Op::Acquire, Outcome::Failed { .. })
+            if before.holds > 0 && before.valid && !ghost.hampered =>
+        {
+            step.violate(Safety::Reentrancy);
         }
         (Op::Release, Outcome::Done { effect: Some(true) }) => {
             if after.holds == 0 && !took_effect {

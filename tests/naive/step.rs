@@ -433,7 +433,7 @@ impl<'s> Step<'s> {
         self.state.spend(self.setup, Fault::ClientPause);
         self.state.ghost(client, |ghost| ghost.paused = Some(0));
         let first = self.sent.len() - action.held;
-        for id in self.sent[first..].to_vec() {
+        for id in self.sent[first..].iter().copied() {
             let at = self.at(id)?;
             self.state.messages[at].held = true;
         }

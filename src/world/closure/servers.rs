@@ -60,7 +60,7 @@ impl Closure {
         let mut executor = Executor::canonical(scripts, &rules, scale);
         let mut at = self.executions[id].len();
         while at < self.keyspaces.len() {
-            if at % EXECUTIONS_PER_LOOK == 0 && should_stop() {
+            if at.is_multiple_of(EXECUTIONS_PER_LOOK) && should_stop() {
                 return Err(ClosureError::Stopped);
             }
             let Command { client, argv, .. } = self.commands.get(id as u16).clone();
