@@ -107,7 +107,7 @@ impl Checker<'_> {
         }
         let tables = self.tables(set)?;
         let mut durations = tables.closure.durations.iter();
-        Ok(durations.any(|duration| duration.ends && duration.ms == timeout_ms as f64))
+        Ok(durations.any(|duration| duration.ms == timeout_ms))
     }
 
     /// Ticks of a third of the lease.

@@ -318,7 +318,7 @@ fn rounded_because(tables: &Tables) -> String {
     let tick_ms = tables.needs.tick_ms;
     let mut rounded: Vec<String> = Vec::new();
     for duration in &tables.closure.durations {
-        if duration.ends && duration.ms % tick_ms as f64 != 0.0 {
+        if duration.ms % tick_ms != 0 {
             rounded.push(format!("{} ms (line {})", duration.ms, duration.line));
         }
     }

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use crate::lock::LockFile;
-use crate::world::closure::Duration;
 
 use super::{CheckError, CheckOptions, Checker, ExploreOptions, Guard, ShouldStop, Sizes};
 
@@ -77,17 +76,8 @@ impl Sizes {
             timed: false,
         };
         let tables = Checker::new(file, options)?.tables(&[])?;
-        let ends = |duration: &&Duration| duration.ends;
-        let used = tables.closure.durations.iter().filter(ends);
-        Ok(used.map(whole_ms).collect())
-    }
-}
-
-/// A duration in whole ms; a fraction divides by nothing.
-fn whole_ms(duration: &Duration) -> i64 {
-    match duration.ms.fract() == 0.0 {
-        true => duration.ms as i64,
-        false => 1,
+        let used = tables.closure.durations.iter();
+        Ok(used.map(|duration| duration.ms).collect())
     }
 }
 

@@ -151,10 +151,9 @@ impl Program {
         }
     }
 
-    fn note(&self, ms: f64, ends: bool, output: &mut Output) {
+    fn note(&self, ms: i64, output: &mut Output) {
         output.durations.push(UsedDuration {
             ms,
-            ends,
             line: output.line,
         });
     }
@@ -172,7 +171,7 @@ impl Program {
             true => self.shared.config.timeout_ms,
             false => ask.timeout_ms.ceil() as i64,
         };
-        self.note(ms as f64, true, output);
+        self.note(ms, output);
         let argv = match ask.word {
             Word::Script => self.eval(ask)?,
             Word::Subscribe | Word::Unsubscribe => self.channel(ask)?,
@@ -268,12 +267,13 @@ impl Program {
         let table = self.machine.heap.get(id);
         let mut out = Vec::new();
         for index in 1..=table.length() {
-            let key = Key::of(&Value::Number(index as f64));
-            let value = key.map_or(Value::Nil, |key| table.get(&key));
-            out.push(self.argument(&value).map_err(|wrong| match wrong {
-                Wrong::Message(why) => Wrong::Message(format!("{what}: {why}")),
-                refused => refused,
-            })?);
+            out.push(
+                self.argument(&table.item(index))
+                    .map_err(|wrong| match wrong {
+                        Wrong::Message(why) => Wrong::Message(format!("{what}: {why}")),
+                        refused => refused,
+                    })?,
+            );
         }
         Ok(out)
     }
@@ -322,7 +322,7 @@ impl Program {
             )
             .into());
         }
-        self.note(span.ms as f64, true, output);
+        self.note(span.ms, output);
         Ok(span)
     }
 
@@ -432,15 +432,9 @@ impl Program {
             return Ok((number(argument.clone(), "validity")?, Value::Nil));
         };
         let table = self.machine.heap.get(*id);
-        let mut at = table.after(None);
-        while let Some((key, _)) = at {
-            let known = ["validity", "fence"].map(|name| Key::Text(Text::from(name)));
-            if !known.contains(&key) {
-                return Err(
-                    "held{...} has the fields `validity` (ms) and `fence` (a number)".into(),
-                );
-            }
-            at = table.after(Some(&key));
+        let known = ["validity", "fence"].map(|name| Key::Text(Text::from(name)));
+        if table.entries().any(|(key, _)| !known.contains(&key)) {
+            return Err("held{...} has the fields `validity` (ms) and `fence` (a number)".into());
         }
         let fence = match table.field("fence") {
             fence @ Value::Place(_) => fence,
@@ -544,7 +538,6 @@ impl Program {
             }
             _ => return Ok(None),
         };
-        self.note(span.ms as f64, false, output);
         Ok(Some(span))
     }
 }

@@ -317,17 +317,6 @@ struct Fields<'a> {
     table: &'a Table,
 }
 
-/// The entries of a table, keys as people would write them.
-fn entries(table: &Table) -> Vec<(Key, Value)> {
-    let mut found = Vec::new();
-    let mut at = table.after(None);
-    while let Some((key, value)) = at {
-        at = table.after(Some(&key));
-        found.push((key, value));
-    }
-    found
-}
-
 fn plain(text: &Text) -> String {
     String::from_utf8_lossy(text.bytes()).into_owned()
 }
@@ -341,7 +330,7 @@ impl Fields<'_> {
     }
 
     fn known(&self) -> Result<(), LockError> {
-        for (key, _) in entries(self.table) {
+        for (key, _) in self.table.entries() {
             let name = match &key {
                 Key::Text(text) => plain(text),
                 other => self.machine.display(&other.value()),
@@ -396,7 +385,7 @@ impl Fields<'_> {
             _ => return Err(self.wrong(super::keys::SHAPE)),
         };
         let mut declared = Vec::new();
-        for (role, value) in entries(self.machine.heap.get(id)) {
+        for (role, value) in self.machine.heap.get(id).entries() {
             let Key::Text(role) = role else {
                 return Err(self.wrong(super::keys::SHAPE));
             };
@@ -474,7 +463,7 @@ impl Fields<'_> {
             Value::Table(id) => id,
             _ => return Err(self.wrong("`params` must be a table of numbers by name")),
         };
-        for entry in entries(self.machine.heap.get(id)) {
+        for entry in self.machine.heap.get(id).entries() {
             let (name, default, check) = match entry {
                 (Key::Text(name), Value::Number(number)) => (plain(&name), number, None),
                 (Key::Text(name), Value::Table(id)) => {
@@ -501,7 +490,7 @@ impl Fields<'_> {
             Value::Table(id) => id,
             _ => return Err(self.wrong(SCRIPTS_SHAPE)),
         };
-        for entry in entries(self.machine.heap.get(id)) {
+        for entry in self.machine.heap.get(id).entries() {
             let (name, text) = match entry {
                 (Key::Number(_), Value::Text(name)) => {
                     let name = plain(&name);

@@ -234,13 +234,6 @@ impl Program {
             self.client.broken = !matches!(error, LockError::Driver { .. });
             return Err(error);
         }
-        for ms in self.machine.compared.drain(..) {
-            output.durations.push(UsedDuration {
-                ms,
-                ends: false,
-                line: output.line,
-            });
-        }
         self.settle();
         Ok(output)
     }
@@ -444,13 +437,10 @@ impl Program {
     pub fn locals(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         if let Value::Table(id) = self.handle {
-            let table = self.machine.heap.get(id);
-            let mut at = table.after(None);
-            while let Some((key, value)) = at {
+            for (key, value) in self.machine.heap.get(id).entries() {
                 let name = self.machine.display(&key.value());
                 let name = name.trim_matches('"').to_owned();
                 found.push((format!("self.{name}"), self.machine.display(&value)));
-                at = table.after(Some(&key));
             }
         }
         for worker in self.client.workers.iter().flatten() {

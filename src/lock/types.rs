@@ -94,18 +94,15 @@ pub struct Output {
     pub line: u32,
     /// A wait ended here at a tick, and not when it was over.
     pub late: bool,
-    /// Durations that the lock used, for whoever measures time in ticks.
+    /// Sleeps and time-outs, for whoever measures time in ticks.
     pub durations: Vec<UsedDuration>,
 }
 
-/// A duration that a lock uses.
+/// A duration after which something ends: a sleep, a time-out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UsedDuration {
     /// In ms, ticks left out.
-    pub ms: f64,
-    /// Something ends after it: a sleep, a time-out. Otherwise it is stated or
-    /// compared with what clocks measured.
-    pub ends: bool,
+    pub ms: i64,
     /// The line of the user's file, from 1.
     pub line: u32,
 }

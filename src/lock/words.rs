@@ -419,15 +419,12 @@ fn on(vm: &mut Vm<'_>, args: &[Value]) -> Run {
 
 fn timeout(vm: &Vm<'_>, options: TableId) -> Result<i64, Stop> {
     let table = vm.machine.heap.get(options);
-    let mut at = table.after(None);
-    while let Some((key, _)) = at {
-        if key != Key::Text(Text::from("timeout")) {
-            let name = shown(Some(&key.value()));
-            return Err(vm.error(format!(
-                "on() has no option `{name}`; it has `timeout`, in ms"
-            )));
-        }
-        at = table.after(Some(&key));
+    let known = Key::Text(Text::from("timeout"));
+    if let Some((key, _)) = table.entries().find(|(key, _)| *key != known) {
+        let name = shown(Some(&key.value()));
+        return Err(vm.error(format!(
+            "on() has no option `{name}`; it has `timeout`, in ms"
+        )));
     }
     match table.field("timeout") {
         Value::Nil => Ok(-1),

@@ -153,6 +153,17 @@ impl Table {
         inside || behind.any(|(_, value)| *value != Value::Nil)
     }
 
+    /// Every entry, in the order of [`Table::after`].
+    pub fn entries(&self) -> impl Iterator<Item = (Key, Value)> + '_ {
+        std::iter::successors(self.after(None), |(key, _)| self.after(Some(key)))
+    }
+
+    /// What stands at the whole number `index`, from 1.
+    pub fn item(&self, index: usize) -> Value {
+        let key = Key::of(&Value::Number(index as f64));
+        key.map_or(Value::Nil, |key| self.get(&key))
+    }
+
     /// The entry after `key`, from the first with `None`; the list comes first.
     pub fn after(&self, key: Option<&Key>) -> Option<(Key, Value)> {
         use std::ops::Bound::{Excluded, Unbounded};
@@ -519,10 +530,7 @@ mod tests {
         assert!(table.rest.is_empty());
         table.set(number(3.0), Value::Nil);
         assert_eq!(table.length(), 2);
-        let keys: Vec<Key> =
-            std::iter::successors(table.after(None), |(key, _)| table.after(Some(key)))
-                .map(|(key, _)| key)
-                .collect();
+        let keys: Vec<Key> = table.entries().map(|(key, _)| key).collect();
         assert_eq!(keys, [number(1.0), number(2.0)]);
     }
 

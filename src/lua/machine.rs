@@ -33,7 +33,6 @@ impl Machine {
             },
             budget: BUDGET,
             memory: MEMORY,
-            compared: Vec::new(),
             lines: None,
             any_order: false,
             order: 0,

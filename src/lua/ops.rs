@@ -7,7 +7,7 @@ use super::error::{RefusalKind, Stop};
 use super::heap::Key;
 use super::model::Truth;
 use super::text::Text;
-use super::value::{Duration, Place, Value};
+use super::value::{Place, Value};
 use super::vm::{Host, Vm};
 use std::sync::Arc;
 
@@ -385,7 +385,6 @@ impl Vm<'_> {
         b: &Value,
         or_equal: bool,
     ) -> Run<Truth> {
-        self.note_compared(a, b);
         match arith::below(a, b, or_equal, &self.machine.clocks) {
             Ok(truth) => return Ok(truth),
             Err(Odd::Refused(refusal)) => return Err(self.refused(refusal)),
@@ -419,35 +418,6 @@ impl Vm<'_> {
         }
         let found = self.call(host, &one, vec![a.clone(), b.clone()])?;
         Ok(Some(found.first().is_some_and(Value::is_true)))
-    }
-
-    /// Writes down how far apart compared times are, but for the ticks between
-    /// them: where that is no whole number of ticks, the answer may be open.
-    fn note_compared(&mut self, a: &Value, b: &Value) {
-        if self.machine.clocks.scale.is_none() {
-            return;
-        }
-        let apart = match (a, b) {
-            (Value::Time(_), Value::Time(_)) | (Value::Duration(_), Value::Duration(_)) => {
-                arith::arithmetic(Binary::Sub, a, b, &self.machine.clocks).ok()
-            }
-            (Value::Duration(duration), Value::Number(number))
-            | (Value::Number(number), Value::Duration(duration)) => {
-                Some(Value::Duration(Duration {
-                    ms: duration.ms - number / duration.scale,
-                    ..*duration
-                }))
-            }
-            _ => None,
-        };
-        let ms = match apart {
-            Some(Value::Duration(duration)) => duration.ms,
-            Some(Value::Number(number)) => number,
-            _ => return,
-        };
-        if !self.machine.compared.contains(&ms) {
-            self.machine.compared.push(ms);
-        }
     }
 }
 

@@ -30,8 +30,6 @@ pub struct Notes {
     pub expiries: Vec<Bytes>,
     /// Lives that were given to keys, in ms, ticks left out.
     pub lives: Vec<i64>,
-    /// Time differences that scripts compared, in ms, ticks left out.
-    pub compared: Vec<f64>,
     /// What the server's clock shows mattered: an end was given as a moment.
     pub clock: bool,
     /// How many orders there were to choose from; see [`super::Server::set_order`].

@@ -297,8 +297,7 @@ impl<P: Protocol> Machine<P> {
             } => {
                 local.waiting = Some(Waiting::Reply { node, timeout_ms });
                 output.durations.push(UsedDuration {
-                    ms: timeout_ms as f64,
-                    ends: true,
+                    ms: timeout_ms,
                     line: 0,
                 });
                 output.sent.push(Request {

@@ -289,7 +289,6 @@ impl ScriptEngine {
         };
         let notes = server.notes_mut();
         notes.orders = notes.orders.max(machine.orders);
-        notes.compared.append(&mut machine.compared);
         match reply {
             Ok(reply) => reply,
             Err(Stop::Raised { value, line }) => {

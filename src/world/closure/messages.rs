@@ -27,7 +27,7 @@ impl Closure {
         unmodelled::examine(&argv).map_err(not_modelled)?;
         wait::ticks(&argv, self.needs.step_ms).map_err(not_modelled)?;
         if let Some(ms) = wait::timeout_ms(&argv) {
-            self.note_duration(ms as f64, true, line);
+            self.note_duration(ms, line);
         }
         let script = argv.get(1).and_then(|text| program.script_name(text));
         let id = intern(&mut self.local_commands, &argv, "set of commands")?;

@@ -139,13 +139,12 @@ pub struct Local {
     pub next: BTreeMap<Symbolic, (Emitted, u32)>,
 }
 
-/// A duration that the lock uses, with the line that used it first.
+/// A duration after which something ends (a sleep, a time-out, a key's life), with
+/// the line that used it first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Duration {
     /// In ms, ticks left out.
-    pub ms: f64,
-    /// Something ends after it: a sleep, a time-out, a key's life.
-    pub ends: bool,
+    pub ms: i64,
     pub line: u32,
 }
 
@@ -407,16 +406,9 @@ impl Closure {
         }
     }
 
-    /// Something ends after so many ms, which are no whole number of ticks.
-    fn is_rounded(&self, ms: f64, ends: bool) -> bool {
-        ends && ms % self.needs.tick_ms as f64 != 0.0
-    }
-
-    fn note_duration(&mut self, ms: f64, ends: bool, line: u32) {
-        let known = |d: &&mut Duration| d.ms == ms;
-        match self.durations.iter_mut().find(known) {
-            Some(duration) => duration.ends |= ends,
-            None => self.durations.push(Duration { ms, ends, line }),
+    fn note_duration(&mut self, ms: i64, line: u32) {
+        if self.durations.iter().all(|known| known.ms != ms) {
+            self.durations.push(Duration { ms, line });
         }
     }
 }

@@ -90,11 +90,8 @@ impl Closure {
         self.server_time |= executed.clock;
         let mut rounded = false;
         for ms in executed.lives {
-            self.note_duration(ms as f64, true, line);
-            rounded |= self.is_rounded(ms as f64, true);
-        }
-        for ms in executed.compared {
-            self.note_duration(ms, false, line);
+            self.note_duration(ms, line);
+            rounded |= ms % self.needs.tick_ms != 0;
         }
         let mut execution = Execution {
             after: keyspace as u16,

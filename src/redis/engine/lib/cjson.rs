@@ -2,9 +2,7 @@
 
 use super::super::host::NULL;
 use crate::lua::text::{self, Piece, Symbol, Text};
-use crate::lua::{
-    Key, Native, RefusalKind, Stop, Table, Value, Vm, number, orders_of, permutation,
-};
+use crate::lua::{Key, Native, RefusalKind, Stop, Table, Value, Vm, number};
 
 type Run = Result<Vec<Value>, Stop>;
 
@@ -72,8 +70,7 @@ fn write(vm: &mut Vm<'_>, value: &Value, depth: usize, out: &mut Vec<u8>) -> Res
 /// not too few of them.
 fn list_length(vm: &Vm<'_>, table: &Table) -> Result<Option<usize>, Stop> {
     let (mut most, mut count) = (0usize, 0usize);
-    let mut at = table.after(None);
-    while let Some((key, _)) = at {
+    for (key, _) in table.entries() {
         match key.value() {
             Value::Number(number) if number >= 1.0 && number.fract() == 0.0 => {
                 most = most.max(number as usize);
@@ -81,7 +78,6 @@ fn list_length(vm: &Vm<'_>, table: &Table) -> Result<Option<usize>, Stop> {
             }
             _ => return Ok(None),
         }
-        at = table.after(Some(&key));
     }
     if count == 0 {
         return Ok(None);
@@ -104,9 +100,7 @@ fn write_list(
         if index > 1 {
             out.push(b',');
         }
-        let key = Key::of(&Value::Number(index as f64));
-        let value = key.map_or(Value::Nil, |key| table.get(&key));
-        write(vm, &value, depth, out)?;
+        write(vm, &table.item(index), depth, out)?;
     }
     out.push(b']');
     Ok(())
@@ -119,23 +113,13 @@ fn write_object(
     depth: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Stop> {
-    let mut entries = Vec::new();
-    let mut at = table.after(None);
-    while let Some((key, value)) = at {
-        at = table.after(Some(&key));
-        entries.push((key, value));
-    }
-    if entries.len() > 1 {
-        let Some(orders) = orders_of(entries.len()) else {
-            return Err(vm.refuse(
-                RefusalKind::Order,
-                "writes a table with more than four fields as JSON, in an order that nobody promises",
-            ));
-        };
-        vm.machine.orders = vm.machine.orders.max(orders);
-    }
+    let entries: Vec<(Key, Value)> = table.entries().collect();
+    let order = super::some_order(
+        vm,
+        entries.len(),
+        "writes a table with more than four fields as JSON, in an order that nobody promises",
+    )?;
     out.push(b'{');
-    let order = permutation(entries.len(), vm.machine.order);
     for (place, index) in order.into_iter().enumerate() {
         if place > 0 {
             out.push(b',');

@@ -1,7 +1,7 @@
 //! `cmsgpack`: MessagePack as lua-cmsgpack 0.4 reads and writes it.
 
 use crate::lua::text::Text;
-use crate::lua::{Key, RefusalKind, Stop, Table, Value, Vm, number, orders_of, permutation};
+use crate::lua::{Key, RefusalKind, Stop, Table, Value, Vm, number};
 
 type Run = Result<Vec<Value>, Stop>;
 
@@ -109,12 +109,10 @@ fn write_table(
     depth: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Stop> {
-    let mut entries = Vec::new();
-    let mut at = table.after(None);
-    while let Some((key, value)) = at {
-        at = table.after(Some(&key));
-        entries.push((key.value(), value));
-    }
+    let entries: Vec<(Value, Value)> = table
+        .entries()
+        .map(|(key, value)| (key.value(), value))
+        .collect();
     let whole = |key: &Value| matches!(key, Value::Number(n) if *n >= 1.0 && n.fract() == 0.0);
     let most = entries.iter().map(|(key, _)| match key {
         Value::Number(number) => *number as usize,
@@ -136,23 +134,17 @@ fn write_table(
     if is_list {
         header(0x90, 0xdc, entries.len(), out);
         for index in 1..=entries.len() {
-            let key = Key::of(&Value::Number(index as f64));
-            let value = key.map_or(Value::Nil, |key| table.get(&key));
-            write(vm, &value, depth, out)?;
+            write(vm, &table.item(index), depth, out)?;
         }
         return Ok(());
     }
-    if entries.len() > 1 {
-        let Some(orders) = orders_of(entries.len()) else {
-            return Err(vm.refuse(
-                RefusalKind::Order,
-                "packs a table with more than four fields, in an order that nobody promises",
-            ));
-        };
-        vm.machine.orders = vm.machine.orders.max(orders);
-    }
+    let order = super::some_order(
+        vm,
+        entries.len(),
+        "packs a table with more than four fields, in an order that nobody promises",
+    )?;
     header(0x80, 0xde, entries.len(), out);
-    for index in permutation(entries.len(), vm.machine.order) {
+    for index in order {
         let (key, value) = entries[index].clone();
         write(vm, &key, depth, out)?;
         write(vm, &value, depth, out)?;

@@ -5,7 +5,7 @@ pub(super) mod cjson;
 pub(super) mod cmsgpack;
 pub(super) mod structs;
 
-use crate::lua::{RefusalKind, Stop, Vm};
+use crate::lua::{RefusalKind, Stop, Vm, orders_of, permutation};
 
 /// Packing a name writes down its length.
 fn measured(vm: &Vm<'_>) -> Stop {
@@ -13,4 +13,14 @@ fn measured(vm: &Vm<'_>) -> Stop {
         RefusalKind::Names,
         "packs a token, an owner or a time, which depends on its length",
     )
+}
+
+/// One of the orders in which Lua may go through a table of so many entries. That there
+/// are others is noted; with too many of them to try the script is refused with `why`.
+fn some_order(vm: &mut Vm<'_>, entries: usize, why: &str) -> Result<Vec<usize>, Stop> {
+    if entries > 1 {
+        let orders = orders_of(entries).ok_or_else(|| vm.refuse(RefusalKind::Order, why))?;
+        vm.machine.orders = vm.machine.orders.max(orders);
+    }
+    Ok(permutation(entries, vm.machine.order))
 }
