@@ -7,16 +7,20 @@
 //! waited for. Only where the host itself calls a Lua function (a comparison of
 //! `table.sort`, a metamethod) can nothing wait.
 
+mod bounds;
+mod calls;
+
+pub(in crate::lua) use bounds::TOO_LONG;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::arith;
 use super::code::{Called, Code, Constant, MANY, Op, Proto, UpFrom};
-use super::error::{Refusal, RefusalKind, Stop};
+use super::error::{RefusalKind, Stop};
 use super::heap::{Function, Heap, Key, Table};
 use super::lib;
 use super::model::{Clocks, Truth};
-use super::text::Text;
 use super::value::{FunctionId, Native, TableId, Value};
 
 /// Lua functions that may be inside each other, as LUAI_MAXCALLS.
@@ -43,8 +47,6 @@ pub struct Machine {
     pub budget: u64,
     /// Bytes of texts and entries of tables that the run may still make.
     pub memory: u64,
-    /// Time differences that were compared, in ms without their ticks.
-    pub compared: Vec<f64>,
     /// Lines that were run, if somebody wants to know.
     pub lines: Option<Lines>,
     /// `next` goes through tables in any order, as in a real server; otherwise in
@@ -299,255 +301,6 @@ impl<'m> Vm<'m> {
         Ok((meta, args))
     }
 
-    // ---- bounds ----
-
-    /// Does so much work.
-    ///
-    /// # Errors
-    /// If it was too much.
-    pub fn charge(&mut self, work: u64) -> Run<()> {
-        match self.machine.budget.checked_sub(work) {
-            Some(left) => {
-                self.machine.budget = left;
-                Ok(())
-            }
-            None => {
-                self.machine.budget = 0;
-                Err(self.refuse(RefusalKind::Limit, TOO_LONG))
-            }
-        }
-    }
-
-    /// Takes so much memory.
-    ///
-    /// # Errors
-    /// If it was too much.
-    pub fn allocate(&mut self, bytes: usize) -> Run<()> {
-        let bytes = bytes as u64;
-        let Some(left) = self.machine.memory.checked_sub(bytes) else {
-            return Err(self.refuse(RefusalKind::Limit, TOO_LARGE));
-        };
-        self.charge(bytes / 64)?;
-        self.machine.memory = left;
-        Ok(())
-    }
-
-    // ---- errors ----
-
-    /// The line where the innermost Lua function stands.
-    pub fn line(&self) -> u32 {
-        let frame = self.thread.frames.last();
-        frame.map_or(0, |frame| {
-            let proto = &self.machine.code.protos[frame.proto as usize];
-            let at = (frame.at as usize).saturating_sub(1);
-            proto.lines.get(at).copied().unwrap_or(0)
-        })
-    }
-
-    /// An error of Lua's own: the place stands in front if a Lua function called.
-    pub fn error(&self, message: impl AsRef<str>) -> Stop {
-        let line = self.line();
-        let text = match matches!(self.running, Running::Native(_)) && line > 0 {
-            true => format!("{}:{line}: {}", self.machine.code.name, message.as_ref()),
-            false => message.as_ref().to_owned(),
-        };
-        Stop::Raised {
-            value: Value::text(text),
-            line,
-        }
-    }
-
-    /// An error of an instruction.
-    pub(super) fn run_error(&self, message: impl AsRef<str>) -> Stop {
-        let line = self.line();
-        let text = match self.running {
-            Running::Lua => format!("{}:{line}: {}", self.machine.code.name, message.as_ref()),
-            _ => message.as_ref().to_owned(),
-        };
-        Stop::Raised {
-            value: Value::text(text),
-            line,
-        }
-    }
-
-    /// Something that the model cannot answer.
-    pub fn refuse(&self, kind: RefusalKind, what: impl Into<String>) -> Stop {
-        self.refused(Refusal::new(kind, what))
-    }
-
-    /// A refusal, or anything else, with the line where the program stands.
-    pub fn at_line(&self, stop: Stop) -> Stop {
-        match stop {
-            Stop::Refused(refusal) => self.refused(refusal),
-            other => other,
-        }
-    }
-
-    pub(super) fn refused(&self, refusal: Refusal) -> Stop {
-        let line = match refusal.line {
-            0 => self.line(),
-            line => line,
-        };
-        Stop::Refused(Refusal { line, ..refusal })
-    }
-
-    pub(super) fn type_error(&self, what: &str, value: &Value, called: Option<&Called>) -> Stop {
-        let kind = self.type_of(value);
-        self.run_error(match called {
-            Some(Some((sort, name))) => {
-                format!("attempt to {what} {sort} '{name}' (a {kind} value)")
-            }
-            _ => format!("attempt to {what} a {kind} value"),
-        })
-    }
-
-    /// What Lua's `type` says; times are a type of their own for lock files.
-    pub(super) fn type_of(&self, value: &Value) -> &'static str {
-        match value {
-            Value::Time(_) if self.machine.strict_times => "time",
-            value => value.type_name(),
-        }
-    }
-
-    fn called(&self, operand: usize) -> Option<Called> {
-        let frame = self.thread.frames.last()?;
-        let proto = &self.machine.code.protos[frame.proto as usize];
-        let at = (frame.at as usize).checked_sub(1)?;
-        proto.called(at).get(operand).cloned()
-    }
-
-    // ---- calls ----
-
-    fn enter(&mut self, id: FunctionId, mut args: Vec<Value>, want: u16, tails: u32) -> Run<()> {
-        if self.thread.frames.len() >= CALLS_MAX || self.thread.stack.len() >= STACK_MAX {
-            return Err(self.run_error("stack overflow"));
-        }
-        let number = self.machine.heap.function_of(id).proto;
-        let code = Arc::clone(&self.machine.code);
-        let proto = &code.protos[number as usize];
-        let params = usize::from(proto.params);
-        let mut extra = Vec::new();
-        if args.len() > params {
-            let rest = args.split_off(params);
-            if proto.vararg {
-                extra = rest;
-            }
-        }
-        args.resize(params, Value::Nil);
-        if proto.arg {
-            let mut table = Table::default();
-            let count = extra.len() as f64;
-            for (index, value) in extra.iter().enumerate() {
-                if let Some(key) = Key::of(&Value::Number(index as f64 + 1.0)) {
-                    table.set(key, value.clone());
-                }
-            }
-            table.set(Key::Text(Text::from("n")), Value::Number(count));
-            args.push(Value::Table(self.machine.heap.table(table)));
-        }
-        let base = self.thread.stack.len() as u32;
-        args.resize(usize::from(proto.slots).max(args.len()), Value::Nil);
-        self.thread.stack.extend(args);
-        self.thread.frames.push(Frame {
-            function: id,
-            proto: number,
-            at: 0,
-            base,
-            want,
-            extra,
-            many: 0,
-            tails,
-            from_host: false,
-        });
-        Ok(())
-    }
-
-    /// The results of a call that the innermost frame has made.
-    fn take_results(&mut self, values: Vec<Value>) {
-        let Some(frame) = self.thread.frames.last_mut() else {
-            self.thread.stack.extend(values);
-            return;
-        };
-        let code = &self.machine.code.protos[frame.proto as usize].ops;
-        let want = match code.get((frame.at as usize).saturating_sub(1)) {
-            Some(Op::Call { want, .. }) => *want,
-            Some(Op::TailCall { .. }) => MANY,
-            _ => 1,
-        };
-        give(&mut self.thread.stack, frame, values, want);
-    }
-
-    fn do_call(
-        &mut self,
-        host: &mut dyn Host,
-        args: u16,
-        open: bool,
-        want: u16,
-        tail: bool,
-    ) -> Run<Next> {
-        let many = match (open, self.thread.frames.last()) {
-            (true, Some(frame)) => frame.many as usize,
-            _ => 0,
-        };
-        let count = usize::from(args) + many;
-        let from = self.thread.stack.len() - count;
-        let args = self.thread.stack.split_off(from);
-        let function = self.pop();
-        let (function, args) = match function {
-            Value::Function(_) | Value::Native(_) => (function, args),
-            other => {
-                let called = self.called(0);
-                self.callable(other, args, called.as_ref())?
-            }
-        };
-        match function {
-            Value::Function(id) if tail => {
-                let Some(frame) = self.thread.frames.pop() else {
-                    return Ok(Next::On);
-                };
-                self.thread.stack.truncate(frame.base as usize);
-                self.enter(id, args, frame.want, frame.tails + 1)?;
-                Ok(Next::On)
-            }
-            Value::Function(id) => {
-                self.enter(id, args, want, 0)?;
-                Ok(Next::On)
-            }
-            Value::Native(native) => {
-                let called = self.called(0).unwrap_or(None);
-                self.running = Running::Native(called);
-                let flow = self.native(host, native, args);
-                self.running = Running::Lua;
-                match flow? {
-                    Flow::Give(values) => {
-                        self.take_results(values);
-                        Ok(Next::On)
-                    }
-                    Flow::Wait(native, args) => {
-                        let line = self.line();
-                        Ok(Next::Pause(Pause::Waits { native, args, line }))
-                    }
-                }
-            }
-            _ => Ok(Next::On),
-        }
-    }
-
-    fn give_back(&mut self, count: u16, open: bool, depth: usize) -> Option<Pause> {
-        let frame = self.thread.frames.pop()?;
-        let many = if open { frame.many as usize } else { 0 };
-        let from = self.thread.stack.len() - usize::from(count) - many;
-        let values = self.thread.stack.split_off(from);
-        self.thread.stack.truncate(frame.base as usize);
-        if self.thread.frames.len() == depth {
-            return Some(Pause::Ended(values));
-        }
-        if let Some(caller) = self.thread.frames.last_mut() {
-            give(&mut self.thread.stack, caller, values, frame.want);
-        }
-        None
-    }
-
     // ---- the stack ----
 
     pub(super) fn pop(&mut self) -> Value {
@@ -751,7 +504,7 @@ impl<'m> Vm<'m> {
             Op::Vararg(want) => {
                 if let Some(frame) = self.thread.frames.last_mut() {
                     let extra = frame.extra.clone();
-                    give(&mut self.thread.stack, frame, extra, want);
+                    calls::give(&mut self.thread.stack, frame, extra, want);
                 }
             }
             Op::Function(index) => self.make_function(index, base)?,
@@ -888,22 +641,9 @@ impl<'m> Vm<'m> {
     }
 }
 
-/// Hands values to whoever wants so many.
-fn give(stack: &mut Vec<Value>, frame: &mut Frame, mut values: Vec<Value>, want: u16) {
-    if want == MANY {
-        frame.many = values.len() as u32;
-    } else {
-        values.resize(usize::from(want), Value::Nil);
-    }
-    stack.extend(values);
-}
-
 fn constant(proto: &Proto, at: u32) -> Value {
     match &proto.constants[at as usize] {
         Constant::Number(number) => Value::Number(*number),
         Constant::Text(text) => Value::Text(text.clone()),
     }
 }
-
-pub(super) const TOO_LONG: &str = "runs for too long without waiting for anything";
-pub(super) const TOO_LARGE: &str = "needs more memory than the model gives it";

@@ -15,6 +15,7 @@ pub mod catalogue;
 pub mod client;
 pub mod closure;
 pub mod concrete;
+mod config;
 pub mod execute;
 mod interner;
 pub mod layout;
@@ -23,6 +24,8 @@ pub mod minimise;
 pub mod moves;
 pub mod node;
 pub mod program;
+mod reached;
+mod reading;
 pub mod rules;
 mod spin;
 pub mod symbols;
@@ -34,5 +37,7 @@ pub mod walk;
 #[allow(clippy::module_inception)]
 mod world;
 
+pub use config::*;
+pub use reached::Reached;
 pub use system::*;
 pub use world::*;

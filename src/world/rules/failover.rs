@@ -5,10 +5,11 @@
 
 use super::Step;
 use crate::world::catalogue::Fault;
+use crate::world::config::Promotion;
 use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::system::Transition;
-use crate::world::world::{Promotion, World};
+use crate::world::world::World;
 
 impl<'w, const W: usize> Step<'w, W> {
     /// The server is gone for good, and its replica takes its place.

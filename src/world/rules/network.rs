@@ -5,11 +5,12 @@ use super::{
 };
 use crate::world::catalogue::Fault;
 use crate::world::client::Symbolic;
+use crate::world::config::SLOTS;
 use crate::world::layout::State;
 use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
 use crate::world::system::Transition;
-use crate::world::world::{SLOTS, World};
+use crate::world::world::World;
 
 impl<'w, const W: usize> Step<'w, W> {
     pub(super) fn send(&mut self, client: usize, thread: u8, node: u8, command: u16) {

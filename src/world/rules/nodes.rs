@@ -2,10 +2,11 @@
 
 use super::{OVERFLOW_BLURRED, Step};
 use crate::world::catalogue::Fault;
+use crate::world::config::Promotion;
 use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::system::Transition;
-use crate::world::world::{Promotion, World};
+use crate::world::world::World;
 
 impl<'w, const W: usize> Step<'w, W> {
     /// The same change to all that a node holds: in memory, on its disk, in

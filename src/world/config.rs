@@ -1,0 +1,112 @@
+//! Sizes and switches of a world.
+
+use super::catalogue::{Fault, Switch};
+
+/// Most clients and nodes of a world.
+pub const CLIENTS_MAX: usize = 4;
+/// See [`CLIENTS_MAX`].
+pub const NODES_MAX: usize = 7;
+/// Most messages in flight that one client can have.
+pub const SLOTS: usize = 8;
+/// Most writes that a replica can lag behind its primary.
+pub const LAG_MAX: usize = 4;
+
+/// How a replica takes its node's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promotion {
+    /// The server is dead.
+    Failover,
+    /// It goes on for those who have not noticed.
+    SplitBrain,
+    /// It is cut off from everybody.
+    CutOff,
+}
+
+impl Promotion {
+    pub const ALL: [Promotion; 3] = [
+        Promotion::Failover,
+        Promotion::SplitBrain,
+        Promotion::CutOff,
+    ];
+
+    /// The fault in which it does.
+    pub fn fault(self) -> Fault {
+        match self {
+            Promotion::Failover => Fault::Failover,
+            Promotion::SplitBrain => Fault::SplitBrain,
+            Promotion::CutOff => Fault::CutOff,
+        }
+    }
+}
+
+/// Sizes and switches of a world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldConfig {
+    pub clients: u8,
+    pub nodes: u8,
+    /// The lease in ticks.
+    pub ttl_ticks: u8,
+    /// The lock can be acquired again by its holder.
+    pub reentrant: bool,
+    /// The fault switches that are on.
+    pub switches: Vec<Switch>,
+    /// Faults of these that strike in this order: none before the one that
+    /// stands before it has struck. The others strike at any time.
+    pub order: Vec<Fault>,
+    /// Everything happens at ticks: comparisons of times that depend on what happens
+    /// between two go one way.
+    pub at_ticks: bool,
+}
+
+impl WorldConfig {
+    /// Budget and size of a fault; zero if its switch is off.
+    pub fn switch(&self, fault: Fault) -> (u8, u8) {
+        self.switches
+            .iter()
+            .find(|switch| switch.fault == fault)
+            .map_or((0, 0), |switch| (switch.budget, switch.size))
+    }
+
+    /// Messages in flight that one client can have. While a server stands
+    /// still, a client that tries again and again leaves a request behind each
+    /// time; otherwise few are ever in flight at once.
+    pub fn slots(&self) -> usize {
+        let (pauses, _) = self.switch(Fault::NodePause);
+        if pauses > 0 { SLOTS } else { 3 }
+    }
+
+    /// Writes that a replica may lag behind; 0 if no node has a replica. A silent
+    /// one lags, whether it is ever promoted or not: WAIT can tell.
+    pub fn lag(&self) -> usize {
+        let lags = Promotion::ALL.map(|promotion| self.switch(promotion.fault()).1);
+        usize::from(
+            lags.into_iter()
+                .fold(self.asks_for_replicas().into(), u8::max),
+        )
+    }
+
+    /// A promotion can leave the old server in service.
+    pub fn splits(&self) -> bool {
+        self.switch(Fault::SplitBrain).0 > 0
+    }
+
+    /// Servers ask for a replica to write (`min-replicas-to-write 1`).
+    pub fn asks_for_replicas(&self) -> bool {
+        self.switch(Fault::MinReplicas).0 > 0
+    }
+
+    /// The value of `silent` at which a replica counts as gone.
+    pub(super) fn gone(&self) -> usize {
+        let (budget, ticks) = self.switch(Fault::MinReplicas);
+        if budget > 0 {
+            2 + usize::from(ticks)
+        } else {
+            0
+        }
+    }
+
+    /// Most of the nodes.
+    pub fn quorum(&self) -> u8 {
+        self.nodes / 2 + 1
+    }
+}

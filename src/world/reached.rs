@@ -1,0 +1,85 @@
+//! What of its tables a search of a world came upon.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What of the tables a search came upon, whatever the order of its work.
+#[derive(Debug, Default)]
+pub struct Reached {
+    poisons: Vec<AtomicBool>,
+    rounded: AtomicBool,
+    acquired: AtomicBool,
+    released: AtomicBool,
+    commands: Vec<AtomicBool>,
+}
+
+impl Reached {
+    pub(super) fn new(poisons: usize, commands: usize) -> Reached {
+        let flags = |count: usize| (0..count).map(|_| AtomicBool::new(false)).collect();
+        Reached {
+            poisons: flags(poisons),
+            rounded: AtomicBool::new(false),
+            acquired: AtomicBool::new(false),
+            released: AtomicBool::new(false),
+            commands: flags(commands),
+        }
+    }
+
+    /// The poison with this number (from 1).
+    pub(super) fn poison(&self, number: u16) {
+        if let Some(flag) = self.poisons.get(usize::from(number) - 1) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn round(&self) {
+        raise(&self.rounded);
+    }
+
+    pub(super) fn acquire(&self) {
+        raise(&self.acquired);
+    }
+
+    pub(super) fn release(&self) {
+        raise(&self.released);
+    }
+
+    pub(super) fn command(&self, id: u16) {
+        raise(&self.commands[usize::from(id)]);
+    }
+
+    /// Some acquire succeeded.
+    pub fn acquired(&self) -> bool {
+        self.acquired.load(Ordering::Relaxed)
+    }
+
+    /// Some release succeeded.
+    pub fn released(&self) -> bool {
+        self.released.load(Ordering::Relaxed)
+    }
+
+    /// Commands that a server executed, by the closure's numbers.
+    pub fn commands(&self) -> impl Iterator<Item = u16> {
+        let all = self.commands.iter().enumerate();
+        all.filter(|(_, flag)| flag.load(Ordering::Relaxed))
+            .map(|(at, _)| at as u16)
+    }
+
+    /// Numbers, from 0, of the closure's poisons.
+    pub fn poisons(&self) -> impl Iterator<Item = usize> {
+        let all = self.poisons.iter().enumerate();
+        all.filter(|(_, flag)| flag.load(Ordering::Relaxed))
+            .map(|(at, _)| at)
+    }
+
+    /// Something ended after a time that is no whole number of ticks.
+    pub fn rounded(&self) -> bool {
+        self.rounded.load(Ordering::Relaxed)
+    }
+}
+
+/// Threads that all write the same flag again and again would wait for each other.
+fn raise(flag: &AtomicBool) {
+    if !flag.load(Ordering::Relaxed) {
+        flag.store(true, Ordering::Relaxed);
+    }
+}
