@@ -1,27 +1,71 @@
-//! stateright's breadth-first checker and ours on the very same worlds, for
-//! every built-in lock: equal counts, and the same answer for each property.
+//! Other checkers and ours on the very same worlds, for every built-in lock.
+//!
+//! stateright's breadth-first one: equal counts, and the same answer for each safety
+//! property. For deadlock-freedom one that stores every edge and follows the definition.
 
 mod world_support;
 
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use lockproof::check::stateright::Adapter;
 use lockproof::check::{Checker, ExploreOptions, explore};
-use lockproof::lock::builtin_names;
-use lockproof::world::{System, World};
+use lockproof::lock::{LockFile, builtin_names};
+use lockproof::world::{GoalSet, System, World};
 use stateright::{Checker as _, Model};
 use world_support::{builtin, options, set, sizes};
 
 /// States, transitions, and whether each safety property is violated.
 type Seen = (u64, u64, Vec<bool>);
 
+/// The states from which no way without faults leads to an acquire, with their levels.
+fn stuck_slowly(world: &World<4>) -> Vec<usize> {
+    let mut states = world.initial();
+    let mut number: HashMap<_, usize> = states.iter().copied().zip(0..).collect();
+    let mut levels = vec![0; states.len()];
+    let mut backwards: Vec<Vec<usize>> = vec![Vec::new(); states.len()];
+    let mut queue = Vec::new();
+    let mut at = 0;
+    while at < states.len() {
+        let mut good = world.excused(&states[at]);
+        world.successors(&states[at].clone(), &mut |next| {
+            let to = *number.entry(next.state).or_insert_with(|| {
+                states.push(next.state);
+                levels.push(levels[at] + 1);
+                backwards.push(Vec::new());
+                states.len() - 1
+            });
+            if !next.fault {
+                backwards[to].push(at);
+                good |= next.goals != 0;
+            }
+        });
+        if good {
+            queue.push(at);
+        }
+        at += 1;
+    }
+    let mut good = vec![false; states.len()];
+    while let Some(state) = queue.pop() {
+        if !std::mem::replace(&mut good[state], true) {
+            queue.extend(&backwards[state]);
+        }
+    }
+    let stuck = (0..states.len()).filter(|state| !good[*state]);
+    stuck.map(|state| levels[state]).collect()
+}
+
 fn ours(world: &Arc<World<4>>) -> Seen {
     let asked = ExploreOptions {
         workers: 2,
+        branching: GoalSet::MAX,
         ..ExploreOptions::default()
     };
     let found = explore(Arc::clone(world), asked, |_| {});
     assert!(found.complete && found.overflow == 0, "{found:?}");
+    let stuck = found.stuck[0].as_ref().map(|path| path.steps.len());
+    assert_eq!(stuck, stuck_slowly(world).into_iter().min());
     let violated = found.violations.iter().map(Option::is_some);
     (found.states, found.transitions, violated.collect())
 }
@@ -42,16 +86,19 @@ fn theirs(world: &Arc<World<4>>) -> Seen {
 
 /// Compares under each of `sets`; gives how many of the answers were "violated".
 fn compare(lock: &str, ttl_ticks: u8, sets: &[&str]) -> usize {
-    let file = builtin(lock);
-    let mut sizes = sizes(&file, 2);
+    compare_file(&builtin(lock), ttl_ticks, sets)
+}
+
+fn compare_file(file: &LockFile, ttl_ticks: u8, sets: &[&str]) -> usize {
+    let mut sizes = sizes(file, 2);
     sizes.ttl_ticks = ttl_ticks;
-    let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
+    let mut checker = Checker::new(file, options(&sizes, 1)).unwrap();
     let mut found = 0;
     for words in sets {
         let plan = checker.plan(&set(words, ttl_ticks)).unwrap();
         let world: Arc<World<4>> = Arc::new(plan.build().unwrap());
         let seen = ours(&world);
-        assert_eq!(theirs(&world), seen, "{lock} under {words:?}");
+        assert_eq!(theirs(&world), seen, "{} under {words:?}", file.name);
         found += seen.2.iter().filter(|violated| **violated).count();
     }
     found
@@ -133,4 +180,18 @@ fn stateright_agrees_on_the_reentrant_hash() {
 #[test]
 fn stateright_agrees_on_redlock() {
     assert_ne!(compare("redlock", 2, &["", "node-restart-none"]), 0);
+}
+
+#[test]
+fn others_agree_on_locks_that_wait_for_their_turn() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/soundness");
+    for name in [
+        "excuses/waits-for-its-turn",
+        "excuses/waits-with-a-mark-and-gets-less",
+        "ownership/queue-of-waiters",
+        "spinning/plain",
+    ] {
+        let file = LockFile::load(&folder.join(name).with_extension("lua")).unwrap();
+        compare_file(&file, 2, &["", "client-crash", "loss"]);
+    }
 }

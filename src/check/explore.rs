@@ -21,6 +21,7 @@
 //! transition's target, also when that state was known before; among the first
 //! level's violations the least source, then the least action is taken.
 
+mod bare;
 mod dataflow;
 mod engine;
 mod ledger;

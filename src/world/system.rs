@@ -41,6 +41,13 @@ pub trait System: Send + Sync {
         false
     }
 
+    /// A state that is as good as this one for branching properties, without what they
+    /// do not depend on. It is bare itself and excused if this one is; without faults, the
+    /// two reach the same goals, and what they lead to has the same bare states.
+    fn bare(&self, state: &Self::State) -> Self::State {
+        *state
+    }
+
     /// One line for an action, for messages and the Explorer page.
     fn describe(&self, state: &Self::State, action: Action) -> String;
 }

@@ -3,11 +3,16 @@
 //!
 //! A state is *good* if it is excused, or some transition that is not a fault
 //! reaches the goal or leads to a good state: the least set closed under this
-//! rule. It is found by sweeping over the states that are not good yet, until a
-//! whole sweep finds none. A sweep generates successors again, so no edges are
-//! stored; each state costs one bit. Sweeps run alternately from the deepest
-//! level down and from the first level up, since progress usually lies ahead on
-//! the search tree or one edge back towards the beginning.
+//! rule. Many states of the search differ only in what such ways do not depend on
+//! (which faults may still strike, what other properties remember), so what is
+//! swept are their *bare* states ([`System::bare`]), collected in a table of their
+//! own: a fraction of the states, and without faults to generate.
+//!
+//! Sweeps go over the bare states that are not good yet, until a whole sweep finds
+//! none. A sweep generates successors again, so no edges are stored; each state
+//! costs one bit. Sweeps run alternately from the deepest level down and from the
+//! first level up, since progress usually lies ahead on the search tree or one edge
+//! back towards the beginning.
 //!
 //! Threads set bits while others read them. A bit that is read late only costs
 //! another sweep: bits are never cleared, and the least fixpoint is one, so the
@@ -20,9 +25,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::ShouldStop;
+use super::bare::bare_states;
 use super::engine::Searched;
 use super::prefetch::prefetch;
-use super::table::{GROUP, Hashed, owner};
+use super::table::{GROUP, Hashed, Table, owner};
 use super::trace::on_threads;
 use crate::world::{GoalSet, System, Transition};
 
@@ -49,11 +55,14 @@ pub(super) fn sweep<Y: System>(
     goal: usize,
     should_stop: &ShouldStop,
 ) -> Result<Swept<Y::State>, String> {
+    let Some(tables) = bare_states(system, searched, should_stop)? else {
+        return Ok(Swept::Stopped);
+    };
     let sweeper = Sweeper {
         system,
-        searched,
         goal: 1 << goal,
-        good: searched.iter().map(Bits::new).collect(),
+        good: tables.iter().map(Bits::new).collect(),
+        tables,
     };
     let mut downwards = true;
     loop {
@@ -66,17 +75,20 @@ pub(super) fn sweep<Y: System>(
         }
         downwards = !downwards;
     }
+    if sweeper.all_good() {
+        return Ok(Swept::Free);
+    }
     Ok(sweeper
-        .first_stuck()
+        .first_stuck(searched)
         .map_or(Swept::Free, |(level, state)| Swept::Stuck(level, state)))
 }
 
-/// A bit a state, for one worker's states.
+/// A bit a state, for one table's states.
 struct Bits(Vec<AtomicU64>);
 
 impl Bits {
-    fn new<S: Copy + Eq + std::hash::Hash>(searched: &Searched<S>) -> Bits {
-        let states = searched.table.states().len();
+    fn new<S: Copy + Eq + std::hash::Hash>(table: &Table<S>) -> Bits {
+        let states = table.states().len();
         Bits(
             (0..states.div_ceil(WORD))
                 .map(|_| AtomicU64::new(0))
@@ -101,7 +113,8 @@ impl Bits {
 
 struct Sweeper<'a, Y: System> {
     system: &'a Y,
-    searched: &'a [Searched<Y::State>],
+    /// The bare states, each in the table of its owner.
+    tables: Vec<Table<Y::State>>,
     /// The goal's bit.
     goal: GoalSet,
     good: Vec<Bits>,
@@ -144,7 +157,7 @@ impl<Y: System> Sweeper<'_, Y> {
             }
             changed
         };
-        let changed = on_threads(self.searched.len(), take)?.contains(&true);
+        let changed = on_threads(self.tables.len(), take)?.contains(&true);
         Ok(Round {
             changed,
             stopped: stopped.into_inner(),
@@ -169,7 +182,7 @@ impl<Y: System> Sweeper<'_, Y> {
     /// Looks at the states of a word that are not good yet. `ahead` is scratch
     /// space.
     fn word(&self, worker: usize, word: usize, downwards: bool, ahead: &mut Ahead<Y>) -> bool {
-        let (states, good) = (self.searched[worker].table.states(), &self.good[worker]);
+        let (states, good) = (self.tables[worker].states(), &self.good[worker]);
         let end = states.len().min((word + 1) * WORD);
         ahead.clear();
         let mut changed = false;
@@ -203,7 +216,7 @@ impl<Y: System> Sweeper<'_, Y> {
             self.system.edges(state, &mut |next: Transition<Y::State>| {
                 if !next.fault {
                     good |= next.goals & self.goal != 0;
-                    ahead.push((position, Hashed::new(next.state)));
+                    ahead.push((position, Hashed::new(self.system.bare(&next.state))));
                 }
             });
         }
@@ -214,11 +227,11 @@ impl<Y: System> Sweeper<'_, Y> {
     }
 
     fn owner(&self, hash: u64) -> usize {
-        owner(hash, self.searched.len())
+        owner(hash, self.tables.len())
     }
 
     fn warm(&self, ahead: &Ahead<Y>) {
-        let table = |hash: u64| &self.searched[self.owner(hash)].table;
+        let table = |hash: u64| &self.tables[self.owner(hash)];
         for group in ahead.chunks(GROUP) {
             let mut positions = [usize::MAX; GROUP];
             for (_, next) in group {
@@ -234,31 +247,31 @@ impl<Y: System> Sweeper<'_, Y> {
         }
     }
 
+    /// # Panics
+    /// If no search came upon the state, which is then no bare one: what is stuck
+    /// could not be trusted.
     fn known_good(&self, next: &Hashed<Y::State>) -> bool {
         let worker = self.owner(next.hash);
-        let position = self.searched[worker].table.find(next.hash, &next.state);
-        position.is_some_and(|position| self.good[worker].get(position))
+        let position = self.tables[worker].find(next.hash, &next.state);
+        let position = position.expect("bare states lead to bare states of what was searched");
+        self.good[worker].get(position)
     }
 
-    fn first_stuck(&self) -> Option<(u32, Y::State)> {
-        let levels = self
-            .searched
-            .iter()
-            .map(Searched::levels)
-            .max()
-            .unwrap_or(0);
+    fn all_good(&self) -> bool {
+        let tables = self.tables.iter().zip(&self.good);
+        tables.into_iter().all(|(table, good)| {
+            let mut positions = 0..table.states().len();
+            positions.all(|position| good.get(position))
+        })
+    }
+
+    fn first_stuck(&self, searched: &[Searched<Y::State>]) -> Option<(u32, Y::State)> {
+        let levels = searched.iter().map(Searched::levels).max().unwrap_or(0);
+        let is_stuck = |state: &&Y::State| !self.known_good(&Hashed::new(self.system.bare(state)));
         (0..levels).find_map(|level| {
-            let stuck = self
-                .searched
-                .iter()
-                .zip(&self.good)
-                .flat_map(|(searched, good)| {
-                    let stuck = searched
-                        .range(level)
-                        .filter(|position| !good.get(*position));
-                    stuck.map(|position| searched.table.states()[position])
-                });
-            stuck.min().map(|state| (level as u32, state))
+            let states = searched.iter().flat_map(|searched| searched.level(level));
+            let stuck = states.filter(is_stuck).min();
+            stuck.map(|state| (level as u32, *state))
         })
     }
 }

@@ -17,10 +17,11 @@ mod time;
 mod wait;
 
 use super::catalogue::{Branching, Fault, Safety};
+use super::config::SLOTS;
 use super::layout::State;
 use super::moves::Move;
 use super::system::{Action, GoalSet, PropertySet, System, Transition};
-use super::world::{SLOTS, World};
+use super::world::World;
 
 /// Reasons why the representation overflowed, as bits of `Transition::overflow`.
 pub const OVERFLOW_SLOTS: u8 = 1;
@@ -120,6 +121,12 @@ impl<const W: usize> System for World<W> {
 
     fn excused(&self, state: &State<W>) -> bool {
         (0..self.clients.len()).all(|client| self.crashed(state, client))
+    }
+
+    /// Without budgets of faults, and without what only safety properties remember. (An
+    /// old server that may come back once more may do so only for another promotion.)
+    fn bare(&self, state: &State<W>) -> State<W> {
+        state.masked(&self.bare)
     }
 
     fn describe(&self, _state: &State<W>, action: Action) -> String {

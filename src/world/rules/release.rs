@@ -115,7 +115,7 @@ impl<const W: usize> World<W> {
     }
 
     fn freed(&self, state: &State<W>, client: u8) -> Freed {
-        let start = state.masked(&self.acquiring);
+        let start = state.masked(&self.bare);
         let ticks = self.config.ttl_ticks - 1;
         let frees = self.frees();
         let known = frees.of(client, &start);
@@ -186,7 +186,7 @@ impl<const W: usize> World<W> {
                         left = Some(ticks - tick);
                     }
                     open.push(Visit {
-                        state: next.state.masked(&self.acquiring),
+                        state: next.state.masked(&self.bare),
                         ticks: ticks - tick,
                         parent,
                     });

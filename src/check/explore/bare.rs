@@ -1,0 +1,77 @@
+//! The bare states of a search, each once.
+//!
+//! Each thread collects those of one worker's states; then each gathers from all
+//! that were collected what it owns. So nothing is locked.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::ShouldStop;
+use super::engine::Searched;
+use super::table::{Hashed, Table, owner};
+use super::trace::on_threads;
+use crate::world::System;
+
+/// States between two looks at the limits, and inserted together.
+const BATCH: usize = 256;
+
+/// The bare states of all that were searched, each in the table of its owner; `None`
+/// if `should_stop` said so.
+pub(super) fn bare_states<Y: System>(
+    system: &Y,
+    searched: &[Searched<Y::State>],
+    should_stop: &ShouldStop,
+) -> Result<Option<Vec<Table<Y::State>>>, String> {
+    let workers = searched.len();
+    let bare = |state: &Y::State| Hashed::new(system.bare(state));
+    let collected = on_each(workers, |number| {
+        let states = searched[number].table.states().iter();
+        table_of(states.map(bare), should_stop)
+    })?;
+    let collected = match collected {
+        Some(collected) if workers > 1 => collected,
+        one => return Ok(one),
+    };
+    on_each(workers, |number| {
+        let states = collected.iter().flat_map(Table::states);
+        let hashed = states.map(|state| Hashed::new(*state));
+        let owned = hashed.filter(|bare| owner(bare.hash, workers) == number);
+        table_of(owned, should_stop)
+    })
+}
+
+fn table_of<S: Copy + Eq + std::hash::Hash>(
+    states: impl Iterator<Item = Hashed<S>>,
+    should_stop: &ShouldStop,
+) -> Option<Table<S>> {
+    let mut table = Table::new();
+    let mut batch = Vec::with_capacity(BATCH);
+    for state in states {
+        table.touch_line(state.hash);
+        batch.push(state);
+        if batch.len() == BATCH {
+            if should_stop() {
+                return None;
+            }
+            // There are no more of them than of states, and those had room.
+            table.insert_all(&mut batch).ok()?;
+        }
+    }
+    table.insert_all(&mut batch).ok()?;
+    Some(table)
+}
+
+/// What each of so many threads makes, in the order of their numbers; `None` if one
+/// of them gave up.
+fn on_each<T: Send>(
+    threads: usize,
+    task: impl Fn(usize) -> Option<T> + Sync,
+) -> Result<Option<Vec<T>>, String> {
+    let next = AtomicUsize::new(0);
+    let numbered = || {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        (number, task(number))
+    };
+    let mut made = on_threads(threads, numbered)?;
+    made.sort_unstable_by_key(|(number, _)| *number);
+    Ok(made.into_iter().map(|(_, made)| made).collect())
+}
