@@ -6,7 +6,7 @@ mod explorer_support;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use explorer_support::graph::{Edge, Graph, check_slowly, graphs};
+use explorer_support::graph::{Edge, Graph, check_slowly, graphs, graphs_that_run_over};
 use explorer_support::grid::Grid;
 use explorer_support::redlock::{Redlock, SMALL};
 use explorer_support::two_phase::TwoPhase;
@@ -44,6 +44,25 @@ proptest! {
             prop_assert_eq!(&found.violations, &expected.violations);
             prop_assert_eq!(&found.stuck, &expected.stuck);
         }
+    }
+
+    #[test]
+    fn what_runs_over_is_judged_and_not_followed(graph in graphs_that_run_over(40)) {
+        let expected = check_slowly(&graph);
+        for workers in 1..=3 {
+            let found = search(&graph, options(workers));
+            prop_assert_eq!(found.states, expected.states);
+            prop_assert_eq!(found.transitions, expected.transitions);
+            prop_assert_eq!(&found.violations, &expected.violations);
+            prop_assert_eq!(found.complete, found.overflow == 0);
+        }
+    }
+
+    #[test]
+    fn who_asks_for_all_violations_gets_each_that_there_is(graph in graphs(40)) {
+        let expected = check_slowly(&graph);
+        let all = ExploreOptions { goal: Goal::AllViolations, ..options(2) };
+        prop_assert_eq!(&search(&graph, all).violations, &expected.violations);
     }
 
     #[test]

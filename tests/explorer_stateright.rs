@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use explorer_support::graph::{Edge, Graph, graphs};
+use explorer_support::graph::{Edge, Graph, graphs, graphs_that_run_over};
 use explorer_support::grid::Grid;
 use explorer_support::redlock::{Redlock, SMALL};
 use explorer_support::two_phase::TwoPhase;
@@ -56,7 +56,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn stateright_and_our_search_count_and_judge_alike(mut graph in graphs(40)) {
+    fn stateright_and_our_search_count_and_judge_alike(
+        mut graph in prop_oneof![graphs(40), graphs_that_run_over(40)],
+    ) {
         // stateright expands an initial state twice that is given twice.
         graph.initial.sort_unstable();
         graph.initial.dedup();
@@ -190,6 +192,28 @@ fn walks_show_no_violation_where_there_is_none_and_stop_when_told() {
         (stopped.walks, stopped.stop_reason),
         (0, Some(StopReason::Stopped))
     );
+}
+
+#[test]
+fn a_walk_ends_where_the_model_runs_over() {
+    let edge = |to, violates, overflow| Edge {
+        to,
+        violates,
+        fault: false,
+        goals: 0,
+        overflow,
+    };
+    let graph = |overflow| Graph {
+        initial: vec![0],
+        edges: vec![vec![edge(1, 0, overflow)], vec![edge(0, 1, 0)]],
+        properties: 1,
+        ..Graph::default()
+    };
+    let walks = |overflow| simulate(&graph(overflow), &SimulateOptions::new(1));
+    assert!(walks(0).violations[0].is_some());
+    let over = walks(2);
+    assert_eq!((over.walks, over.steps), (1_000, 1_000));
+    assert_eq!(over.violations, [None]);
 }
 
 fn get(address: SocketAddr, path: &str) -> Option<String> {

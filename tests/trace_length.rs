@@ -7,8 +7,8 @@ mod world_support;
 use lockproof::check::{CheckReport, CheckResult, SCHEMA, Verdict};
 use lockproof::lock::builtin_names;
 use lockproof::report::terminal;
-use lockproof::trace::{Story, Trace, story, to_json};
-use world_support::{builtin, check, sizes};
+use lockproof::trace::{Event, Outcome, Step, Story, Trace, story, to_json};
+use world_support::{builtin, check, sizes, violation};
 
 /// Assumption sets under which some built-in lock or other is violated.
 const SETS: [&str; 10] = [
@@ -96,4 +96,23 @@ fn every_trace_of_every_builtin_lock_has_one_length() {
         }
         assert!(violated > 1, "{name}: only {violated} traces");
     }
+}
+
+/// A deadlock is that nobody acquires. The story shows it: whoever still runs tries, in
+/// vain, and no further fault is needed for that.
+#[test]
+fn a_deadlock_ends_with_the_attempts_of_everybody_who_runs() {
+    let trace = violation("setnx-expire", "client-crash loss", "deadlock-freedom");
+    let strikes = |step: &Step| matches!(step.event, Event::Fault { .. });
+    let faults: Vec<usize> = (0..trace.steps.len())
+        .filter(|at| strikes(&trace.steps[*at]))
+        .collect();
+    let [fault] = faults[..] else {
+        panic!("one fault is enough: {faults:?}");
+    };
+    let attempts = trace.steps[fault..].iter().filter(|step| {
+        let busy = Outcome::Busy;
+        matches!(&step.event, Event::Outcome { op, outcome, .. } if op == "acquire" && *outcome == busy)
+    });
+    assert_ne!(attempts.count(), 0, "somebody tries after the fault");
 }

@@ -75,3 +75,64 @@ impl Checker<'_> {
         Ok(Plan::new(config, Arc::clone(tables)).build()?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CheckOptions, ExploreOptions, Observer, Sizes, Verdict};
+    use super::*;
+    use crate::lock::LockFile;
+    use crate::world::catalogue::{Fault, PROPERTIES};
+
+    struct NoClock;
+
+    impl Observer for NoClock {
+        fn seconds(&self) -> f64 {
+            0.0
+        }
+    }
+
+    /// A check of the built-in token lock whose holder works for too long, with tables
+    /// in which keys never expire.
+    fn check_with_wrong_tables(walks: u32) -> Result<Vec<Verdict>, CheckError> {
+        let file = LockFile::builtin("token").unwrap();
+        let fault = Fault::parse("overrun").unwrap();
+        let sizes = Sizes::for_file(&file);
+        let set = [Switch {
+            fault,
+            budget: 1,
+            size: fault.default_size(sizes.ttl_ticks),
+        }];
+        let guard = Guard {
+            walks,
+            ..Guard::usual(1)
+        };
+        let options = CheckOptions {
+            sizes,
+            properties: PROPERTIES.iter().map(|info| info.property).collect(),
+            explore: ExploreOptions::default(),
+            guard,
+            timed: false,
+        };
+        let mut checker = Checker::new(&file, options)?;
+        checker.tables(&set)?;
+        for tables in checker.tables.values_mut() {
+            let tables = Arc::get_mut(tables).unwrap();
+            for id in 0..tables.tick.len() {
+                if tables.tick[id] == 0 {
+                    tables.tick[id] = id as u16;
+                }
+            }
+        }
+        let cells = checker.check_once(&set, &NoClock)?;
+        Ok(cells.into_iter().map(|cell| cell.verdict).collect())
+    }
+
+    #[test]
+    fn wrong_tables_that_would_give_holds_end_the_check_as_an_error_of_lockproof() {
+        let unguarded = check_with_wrong_tables(0).unwrap();
+        assert!(unguarded.contains(&Verdict::Holds));
+        assert!(!unguarded.contains(&Verdict::Violated));
+        let error = check_with_wrong_tables(100).unwrap_err();
+        assert!(matches!(error, CheckError::Concrete(_)), "{error}");
+    }
+}

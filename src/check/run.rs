@@ -267,7 +267,7 @@ impl<'f> Checker<'f> {
         Ok(both(patient, impatient?))
     }
 
-    fn check_once(
+    pub(super) fn check_once(
         &mut self,
         set: &[Switch],
         observer: &dyn Observer,

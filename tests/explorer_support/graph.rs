@@ -192,6 +192,18 @@ fn good(graph: &Graph, reachable: &BTreeSet<u16>, goal: GoalSet) -> BTreeSet<u16
     good
 }
 
+/// The same, and some edges leave the model.
+pub fn graphs_that_run_over(nodes: u16) -> impl Strategy<Value = Graph> {
+    let overflows = prop::collection::vec(0u8..24, 1..64);
+    (graphs(nodes), overflows).prop_map(|(mut graph, overflows)| {
+        let edges = graph.edges.iter_mut().flatten();
+        for (edge, overflow) in edges.zip(overflows.iter().cycle()) {
+            edge.overflow = if *overflow < 4 { *overflow } else { 0 };
+        }
+        graph
+    })
+}
+
 /// Graphs of up to `nodes` nodes: sparse enough to be deep, with rare flags.
 pub fn graphs(nodes: u16) -> impl Strategy<Value = Graph> {
     (1..=nodes).prop_flat_map(|nodes| {
