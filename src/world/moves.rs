@@ -283,12 +283,12 @@ impl Move {
             Move::Refuse { node, old } => code(32, node, u8::from(old), 0),
             Move::Regain { node } => code(33, node, 0, 0),
             Move::PauseAfter { client, act, held } => {
-                let held = held << 4;
+                let who = held << 4 | client;
                 match act {
-                    Act::Call(op) => code(34, client, u8::from(op == Op::Release), held),
-                    Act::Wake(thread) => code(35, client, thread, held),
-                    Act::Choose(thread, value) => code(36, client, thread, held | value),
-                    Act::Deliver(slot) => code(37, client, slot, held),
+                    Act::Call(op) => code(34, who, u8::from(op == Op::Release), 0),
+                    Act::Wake(thread) => code(35, who, thread, 0),
+                    Act::Choose(thread, value) => code(36, who, thread, value),
+                    Act::Deliver(slot) => code(37, who, slot, 0),
                 }
             }
         }
@@ -356,14 +356,13 @@ impl Move {
                     34 if b == 0 => Act::Call(Op::Acquire),
                     34 => Act::Call(Op::Release),
                     35 => Act::Wake(b),
-                    36 => Act::Choose(b, c & 15),
+                    36 => Act::Choose(b, c),
                     _ => Act::Deliver(b),
                 };
-                let held = c >> 4;
                 Move::PauseAfter {
-                    client: a,
+                    client: a & 15,
                     act,
-                    held,
+                    held: a >> 4,
                 }
             }
             _ => return None,
@@ -376,12 +375,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_move_survives_its_code() {
+    fn every_kind_of_move_survives_its_code() {
         for kind in 0..38u32 {
-            let action = Action(kind << 24 | 1 << 16 | 1 << 8 | 2 << 4 | 1);
+            let action = Action(kind << 24 | 1 << 16 | 1 << 8 | 1);
             let decoded = Move::decode(action).expect("kinds below 38 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
         assert_eq!(Move::decode(Action(38 << 24)), None);
+    }
+
+    #[test]
+    fn what_a_pause_comes_after_survives_for_every_number_of_requests_and_every_draw() {
+        let calls = [Op::Acquire, Op::Release].map(Act::Call);
+        let threads = 0..crate::world::client::THREADS as u8;
+        let draws = threads
+            .clone()
+            .flat_map(|thread| (1..=255).map(move |n| (thread, n)));
+        let slots = 0..crate::world::SLOTS as u8;
+        let acts: Vec<Act> = (calls.into_iter())
+            .chain(threads.map(Act::Wake))
+            .chain(draws.map(|(thread, value)| Act::Choose(thread, value)))
+            .chain(slots.map(Act::Deliver))
+            .collect();
+        for client in 0..crate::world::CLIENTS_MAX as u8 {
+            for held in 1..=crate::world::SLOTS as u8 {
+                for act in &acts {
+                    let act = *act;
+                    let step = Move::PauseAfter { client, act, held };
+                    assert_eq!(Move::decode(step.encode()), Some(step));
+                }
+            }
+        }
     }
 }

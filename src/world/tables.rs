@@ -109,43 +109,55 @@ pub struct Tables {
 /// Inputs of the client automaton as consecutive numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct InputSpace {
-    advance_max: u16,
-    replies: u16,
+    advance_max: usize,
+    replies: usize,
+    /// Most options of a choice.
+    options: usize,
 }
 
-const OPTIONS_MAX: u16 = 8;
-
 impl InputSpace {
+    fn of(closure: &Closure) -> InputSpace {
+        let inputs = closure.locals.iter().flat_map(|local| local.next.keys());
+        let chosen = inputs.map(|input| match input {
+            Symbolic::Choose { value, .. } => usize::from(*value),
+            _ => 0,
+        });
+        InputSpace {
+            advance_max: usize::from(closure.needs.advance_max),
+            replies: closure.local_replies.len(),
+            options: chosen.max().unwrap_or(0),
+        }
+    }
+
     /// The input's number.
     pub fn index(self, input: Symbolic) -> usize {
-        let threads = THREADS as u16;
         let skew = 2;
         let advance = skew + 2;
         let wake = advance + self.advance_max;
-        let choose = wake + threads;
-        let fail = choose + threads * OPTIONS_MAX;
-        let reply = fail + threads * 2;
-        usize::from(match input {
+        let choose = wake + THREADS;
+        let fail = choose + THREADS * self.options;
+        let reply = fail + THREADS * 2;
+        match input {
             Symbolic::Call(Op::Acquire) => 0,
             Symbolic::Call(Op::Release) => 1,
-            Symbolic::Skew(ticks) => skew + u16::from(ticks < 0),
-            Symbolic::Advance(ticks) => advance + u16::from(ticks) - 1,
-            Symbolic::Wake(thread) => wake + u16::from(thread),
+            Symbolic::Skew(ticks) => skew + usize::from(ticks < 0),
+            Symbolic::Advance(ticks) => advance + usize::from(ticks) - 1,
+            Symbolic::Wake(thread) => wake + usize::from(thread),
             Symbolic::Choose { thread, value } => {
-                choose + u16::from(thread) * OPTIONS_MAX + u16::from(value) - 1
+                choose + usize::from(thread) * self.options + usize::from(value) - 1
             }
             Symbolic::Fail { thread, definite } => {
-                fail + u16::from(thread) * 2 + u16::from(definite)
+                fail + usize::from(thread) * 2 + usize::from(definite)
             }
-            Symbolic::Reply { thread, reply: r } => reply + u16::from(thread) * self.replies + r,
-        })
+            Symbolic::Reply { thread, reply: r } => {
+                reply + usize::from(thread) * self.replies + usize::from(r)
+            }
+        }
     }
 
     /// How many inputs there are.
     pub fn len(self) -> usize {
-        let threads = THREADS;
-        4 + usize::from(self.advance_max)
-            + threads * (1 + usize::from(OPTIONS_MAX) + 2 + usize::from(self.replies))
+        4 + self.advance_max + THREADS * (1 + self.options + 2 + self.replies)
     }
 
     /// Never: the calls are always there.
@@ -161,10 +173,7 @@ impl Tables {
     /// If the lock's automaton does not fit the tables.
     pub fn build(mut closure: Closure) -> Result<Tables, ClosureError> {
         let class_of = minimise::classes(&mut closure)?;
-        let inputs = InputSpace {
-            advance_max: u16::from(closure.needs.advance_max),
-            replies: closure.local_replies.len() as u16,
-        };
+        let inputs = InputSpace::of(&closure);
         let automaton = Automaton::lay_out(&closure, &class_of, inputs);
         let moves = Moves::lay_out(&closure);
         let messages = Messages::lay_out(&closure);

@@ -1,6 +1,8 @@
 -- Class: plain races
 -- Check: --assume none
 -- Truth: mutual-exclusion-belief violated
+-- Check: --assume client-pause
+-- Truth: mutual-exclusion-belief violated
 -- Because: of twenty numbers one makes the client take whatever is there.
 return {
   scripts = { "release_if_owner" },
