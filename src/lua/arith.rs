@@ -243,7 +243,7 @@ fn places(op: Binary, a: &Value, b: &Value) -> Result<Value, Odd> {
         (Binary::Add, Value::Place(place), Value::Number(n))
         | (Binary::Add, Value::Number(n), Value::Place(place)) => moved(place, *n),
         (Binary::Sub, Value::Place(place), Value::Number(n)) => moved(place, -n),
-        (Binary::Sub, Value::Place(a), Value::Place(b)) if a.symbols == b.symbols => {
+        (Binary::Sub, Value::Place(a), Value::Place(b)) if a.is_as_long_as(b) => {
             Ok(Value::Number((a.plain - b.plain) as f64))
         }
         _ => refuse(RefusalKind::Names, MEASURES),
@@ -296,7 +296,7 @@ pub(super) fn below(a: &Value, b: &Value, or_equal: bool, clocks: &Clocks) -> Re
         (Value::Number(n), Value::Place(place)) => {
             length_below(place, *n).map(|below| (!below).into())
         }
-        (Value::Place(a), Value::Place(b)) if a.symbols == b.symbols => {
+        (Value::Place(a), Value::Place(b)) if a.is_as_long_as(b) => {
             Ok((a.plain < b.plain || or_equal && a.plain == b.plain).into())
         }
         (Value::Beyond(_), Value::Duration(_) | Value::Beyond(_))
@@ -418,7 +418,10 @@ pub(super) fn equal(a: &Value, b: &Value, clocks: &Clocks) -> Result<Truth, Refu
                 Err(Odd::Type) => Truth::No,
             }
         }
-        (Value::Place(a), Value::Place(b)) if a.symbols == b.symbols => (a.plain == b.plain).into(),
+        (Value::Place(a), Value::Place(b)) if a.is_as_long_as(b) => (a.plain == b.plain).into(),
+        (Value::Place(_), Value::Place(_)) => {
+            return Err(Refusal::new(RefusalKind::Names, MEASURES));
+        }
         _ if is_odd(a) && is_odd(b) => {
             return Err(Refusal::new(RefusalKind::Rounding, ROUNDED));
         }

@@ -107,6 +107,18 @@ pub struct Place {
     pub symbols: Vec<Symbol>,
 }
 
+impl Place {
+    /// What both have before them takes as much room, whatever it happens to be. Of a
+    /// duration or a fence the same symbol stands for many numbers.
+    pub fn is_as_long_as(&self, other: &Place) -> bool {
+        let fixed = |symbol: &Symbol| match symbol {
+            Symbol::Name(_) | Symbol::Time(_) | Symbol::Far(_) => true,
+            Symbol::Span(_) | Symbol::Count(_) | Symbol::Fence => false,
+        };
+        self.symbols == other.symbols && self.symbols.iter().all(fixed)
+    }
+}
+
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {

@@ -42,6 +42,7 @@ mod value;
 pub use command::{Command, commands};
 pub use engine::{EngineError, ScriptEngine, compile_script};
 pub use notes::{Notes, Place};
+pub use operand::no_name;
 pub use server::{Dialect, End, Message, Server};
 pub use value::{Hash, List, SortedSet, Value};
 

@@ -117,15 +117,14 @@ impl Server {
         }
     }
 
-    /// A key, a field or a member by which something is looked up. A time beyond
-    /// the horizon cannot be found again.
+    /// A key, a field or a member by which something is looked up. What may be told
+    /// apart from another one of the same symbols is no name in a model.
     pub(super) fn look_up(&mut self, text: &Bytes) {
-        let far = |symbol| matches!(symbol, Symbol::Far(_));
-        if self.scale().is_some() && text::symbols(text).any(far) {
-            self.refuse(
-                RefusalKind::Horizon,
-                "uses a time that lies too far back as the name of a key, a field or a member",
-            );
+        if self.scale().is_none() || !text::has_symbols(text) {
+            return;
+        }
+        if let Some((kind, what)) = no_name(text) {
+            self.refuse(kind, what);
         }
     }
 
@@ -189,4 +188,32 @@ impl Amount {
             Amount::Span(span) | Amount::Moment(span) => Ok(server.end_of(span)),
         }
     }
+}
+
+/// Why a text with symbols cannot be the name of a key, a field or a member in a model.
+pub fn no_name(text: &[u8]) -> Option<(RefusalKind, &'static str)> {
+    let mut times = false;
+    let mut names = false;
+    for symbol in text::symbols(text) {
+        match symbol {
+            Symbol::Far(_) => {
+                return Some((
+                    RefusalKind::Horizon,
+                    "uses a time that lies too far back as the name of a key, a field or a member",
+                ));
+            }
+            Symbol::Fence | Symbol::Span(_) | Symbol::Count(_) => {
+                return Some((
+                    RefusalKind::Names,
+                    "uses a fence or a duration as the name of a key, a field or a member",
+                ));
+            }
+            Symbol::Time(_) => times = true,
+            Symbol::Name(_) => names = true,
+        }
+    }
+    (times && !names).then_some((
+        RefusalKind::Rounding,
+        "uses a time alone as the name of a key, a field or a member: two that are read moments apart may be one, or not",
+    ))
 }

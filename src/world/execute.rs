@@ -1,11 +1,11 @@
 //! What a command makes of a keyspace, and whose hold it touches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::lock::Role;
 use crate::lua::text::{self, Symbol};
 use crate::lua::{Refusal, RefusalKind, Scale};
-use crate::redis::{Bytes, Notes, Place, Reply, ScriptEngine, Server, Value};
+use crate::redis::{self, Bytes, Notes, Place, Reply, ScriptEngine, Server, Value};
 
 use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
 
@@ -52,8 +52,6 @@ pub struct Executed {
     pub clock: bool,
     /// Lives that were given to keys, in ms, ticks left out.
     pub lives: Vec<i64>,
-    /// Time differences that scripts compared, in ms, ticks left out.
-    pub compared: Vec<f64>,
 }
 
 /// Runs commands on keyspaces.
@@ -151,7 +149,6 @@ impl<'e> Executor<'e> {
             refusal: notes.refusal.clone(),
             clock: notes.clock,
             lives: notes.lives.clone(),
-            compared: notes.compared.clone(),
         };
         for (key, value, end) in server.entries() {
             let known = before.entries.iter().find(|entry| entry.key == *key);
@@ -196,6 +193,7 @@ impl<'e> Executor<'e> {
             let key = text::printable(&entry.key);
             refuse(
                 executed,
+                RefusalKind::Lacks,
                 format!("writes the key `{key}`, which `keys` does not declare"),
             );
         }
@@ -213,6 +211,10 @@ impl<'e> Executor<'e> {
         let anew = entry.life.is_none() && written || lasts && own;
         executed.effect.leased |= anew && counts(role);
         let Some(known) = known else {
+            if let Some((kind, what)) = redis::no_name(&entry.key).filter(|_| self.scale.is_some())
+            {
+                refuse(executed, kind, what.into());
+            }
             executed.effect.created |= role != Role::Queue;
             executed.effect.wrote |= counts(role);
             return;
@@ -224,7 +226,7 @@ impl<'e> Executor<'e> {
         if role == Role::Queue {
             return;
         }
-        let (gone, over) = touched(known, entry, &notes.written, client);
+        let (gone, over) = touched(known, entry, &notes.written);
         executed.effect.victims |= gone & !(1 << client);
         executed.effect.deleted |= gone & 1 << client != 0;
         executed.effect.overwritten |= over & !(1 << client);
@@ -244,6 +246,7 @@ impl<'e> Executor<'e> {
         match role {
             Role::Fence => refuse(
                 executed,
+                RefusalKind::Lacks,
                 "deletes the key that `keys` declares as a fence".into(),
             ),
             Role::Queue => {}
@@ -259,6 +262,7 @@ impl<'e> Executor<'e> {
         let Value::String(text) = &entry.value else {
             return refuse(
                 executed,
+                RefusalKind::Lacks,
                 "keeps no counter in the key that `keys` declares as a fence".into(),
             );
         };
@@ -273,6 +277,7 @@ impl<'e> Executor<'e> {
         if !grows || entry.life.is_some() {
             refuse(
                 executed,
+                RefusalKind::Lacks,
                 "sets, shrinks or lets expire the key that `keys` declares as a fence".into(),
             );
         }
@@ -288,14 +293,9 @@ fn counts(role: Role) -> bool {
     matches!(role, Role::Lock)
 }
 
-fn refuse(executed: &mut Executed, what: String) {
+fn refuse(executed: &mut Executed, kind: RefusalKind, what: String) {
     if executed.refusal.is_none() {
-        let refusal = Refusal {
-            kind: RefusalKind::Lacks,
-            what,
-            line: 0,
-        };
-        executed.refusal = Some((refusal, false));
+        executed.refusal = Some((Refusal::new(kind, what), false));
     }
 }
 
@@ -326,13 +326,16 @@ fn writers(
             _ => Writers::One(client),
         },
         Value::List(list) => {
-            let old = match known.map(|known| (&known.value, &known.writers)) {
-                Some((Value::List(items), Writers::Items(writers))) => {
-                    items.iter().zip(writers.iter().copied()).collect()
-                }
-                _ => Vec::new(),
+            let Some((Value::List(old), Writers::Items(writers))) =
+                known.map(|known| (&known.value, &known.writers))
+            else {
+                return Writers::Items(vec![client; list.len()]);
             };
-            Writers::Items(aligned(&old, list, client))
+            let kept = kept(old, list).into_iter();
+            Writers::Items(
+                kept.map(|old| old.map_or(client, |at| writers[at]))
+                    .collect(),
+            )
         }
         collection => {
             let old = match known.map(|known| &known.writers) {
@@ -352,42 +355,36 @@ fn writers(
     }
 }
 
-/// Writers of a list's items, where what stayed is still its writer's: commands
-/// take items away and put new ones at the ends.
-fn aligned(old: &[(&Bytes, u8)], new: &std::collections::VecDeque<Bytes>, client: u8) -> Vec<u8> {
-    let common = |from: usize, at: usize| -> usize {
-        let (mut old_at, mut count) = (from, 0);
-        for item in new.iter().skip(at) {
-            match old[old_at..].iter().position(|(known, _)| *known == item) {
-                Some(offset) => {
-                    old_at += offset + 1;
-                    count += 1;
-                }
-                None => break,
-            }
-        }
-        count
+/// Where each item of a list was before, if it was there: commands take items away
+/// and put new ones at the ends.
+fn kept(old: &VecDeque<Bytes>, new: &VecDeque<Bytes>) -> Vec<Option<usize>> {
+    let find = |from: usize, item: &Bytes| {
+        let offset = old.iter().skip(from).position(|known| known == item);
+        offset.map(|offset| from + offset)
+    };
+    let common = |fresh: usize| {
+        let mut from = 0;
+        let stayed = new.iter().skip(fresh).map_while(|item| {
+            from = find(from, item)? + 1;
+            Some(())
+        });
+        stayed.count()
     };
     // The beginning of the new list that was not there before.
     let fresh = (0..=new.len())
-        .max_by_key(|at| (common(0, *at), usize::MAX - at))
+        .max_by_key(|fresh| (common(*fresh), usize::MAX - fresh))
         .unwrap_or(0);
-    let mut out = vec![client; fresh];
-    let mut old_at = 0;
-    for item in new.iter().skip(fresh) {
-        match old[old_at..].iter().position(|(known, _)| *known == item) {
-            Some(offset) => {
-                out.push(old[old_at + offset].1);
-                old_at += offset + 1;
-            }
-            None => out.push(client),
-        }
-    }
-    out
+    let mut from = 0;
+    let stayed = new.iter().skip(fresh).map(|item| {
+        let at = find(from, item)?;
+        from = at + 1;
+        Some(at)
+    });
+    std::iter::repeat_n(None, fresh).chain(stayed).collect()
 }
 
 /// Clients (bit sets) whose element is gone, and whose element was written over.
-fn touched(known: &Entry, entry: &Entry, written: &[Place], client: u8) -> (u8, u8) {
+fn touched(known: &Entry, entry: &Entry, written: &[Place]) -> (u8, u8) {
     let wrote = |element: Option<&Bytes>| {
         written
             .iter()
@@ -403,14 +400,13 @@ fn touched(known: &Entry, entry: &Entry, written: &[Place], client: u8) -> (u8, 
             let set = |set: u8, (_, writer): (&Bytes, &u8)| set | 1 << writer;
             (gone.fold(0, set), over.fold(0, set))
         }
-        (Writers::Items(old), Writers::Items(new)) => {
-            let count = |items: &[u8], who: u8| items.iter().filter(|w| **w == who).count();
-            let lost = |who: &u8| {
-                let added = if *who == client { new.len() } else { 0 };
-                count(old, *who) > count(new, *who) + added
+        (Writers::Items(old), Writers::Items(_)) => {
+            let (Value::List(before), Value::List(after)) = (&known.value, &entry.value) else {
+                return (known.writers.set(), 0);
             };
-            let gone = old.iter().filter(|who| lost(who));
-            (gone.fold(0, |set, who| set | 1 << who), 0)
+            let kept = kept(before, after);
+            let gone = (0..old.len()).filter(|at| !kept.contains(&Some(*at)));
+            (gone.fold(0, |set, at| set | 1 << old[at]), 0)
         }
         // Another type stands there now.
         (old, _) => (old.set(), 0),
@@ -501,13 +497,11 @@ fn stale_stamps(executed: &mut Executed, written: &[Place], scale: Scale) {
             Value::SortedSet(_) => {}
         }
     }
-    if found && executed.refusal.is_none() {
-        let refusal = Refusal {
-            kind: RefusalKind::Horizon,
-            what: "stores a time that lies so far back, or ahead, that the model does not keep it"
-                .into(),
-            line: 0,
-        };
-        executed.refusal = Some((refusal, false));
+    if found {
+        refuse(
+            executed,
+            RefusalKind::Horizon,
+            "stores a time that lies so far back, or ahead, that the model does not keep it".into(),
+        );
     }
 }

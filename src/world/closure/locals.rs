@@ -154,7 +154,7 @@ impl Closure {
             });
         }
         for used in &output.durations {
-            self.note_duration(used.ms, used.ends, used.line);
+            self.note_duration(used.ms, used.line);
         }
         let mut emitted = self.emitted(&*program, &output)?;
         self.note_senders(id, input, &emitted);
@@ -170,6 +170,7 @@ impl Closure {
         let reason = error.to_string();
         let kind = match &error {
             LockError::Refused { refusal, .. } => refusal.kind,
+            _ if self.has_no_reply(id, input) => return Err(without_reply(error).into()),
             _ => return Err(error.into()),
         };
         match kind {
@@ -189,6 +190,20 @@ impl Closure {
         };
         self.locals[id as usize].next.insert(input, (emitted, id));
         Ok(())
+    }
+
+    /// The client goes on without the reply that it waited for.
+    fn has_no_reply(&self, id: u32, input: Symbolic) -> bool {
+        let waits = |thread: u8| self.locals[id as usize].facade.threads[usize::from(thread)];
+        match input {
+            Symbolic::Wake(thread) => matches!(waits(thread), Wait::TimedOut { .. }),
+            Symbolic::Fail { .. } => true,
+            Symbolic::Call(_)
+            | Symbolic::Skew(_)
+            | Symbolic::Advance(_)
+            | Symbolic::Choose { .. }
+            | Symbolic::Reply { .. } => false,
+        }
     }
 
     pub(super) fn at(&self, line: u32) -> String {
@@ -279,5 +294,18 @@ fn growing_local(program: &dyn ClientProgram) -> String {
         String::new()
     } else {
         format!(": look at {}", locals.join(", "))
+    }
+}
+
+/// The same error, and how the program came to it.
+fn without_reply(error: LockError) -> LockError {
+    match error {
+        LockError::Run { at, message } => LockError::Run {
+            at,
+            message: format!(
+                "{message}; that is so where no reply comes in time: the command gives nil, err then"
+            ),
+        },
+        other => other,
     }
 }
