@@ -6,6 +6,7 @@
 //! sees is so.
 
 mod compare;
+mod files;
 mod follow;
 mod free;
 mod generated;

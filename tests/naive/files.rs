@@ -1,0 +1,103 @@
+//! Lock files of a folder, on both sides: those whose truth is known, or anybody's.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lockproof::lock::LockFile;
+
+use crate::compare::{Effort, Outcome, Question, compare_file};
+use crate::{SETS, set};
+
+const EFFORT: Effort = Effort {
+    transitions: 1_000,
+    walks: 3,
+    length: 50,
+    states: 30_000,
+};
+
+fn lock_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).expect("a folder of lock files");
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        match path.extension() {
+            Some(end) if end == "lua" => found.push(path),
+            _ if path.is_dir() => lock_files(&path, found),
+            _ => {}
+        }
+    }
+    found.sort();
+}
+
+/// The fault that the head of a file of `tests/soundness` asks about.
+fn asked(text: &str) -> Option<&'static str> {
+    let check = text
+        .lines()
+        .find_map(|line| line.strip_prefix("-- Check: "))?;
+    let mut words = check.split_whitespace();
+    words.find(|word| *word == "--assume")?;
+    let fault = words.next()?;
+    SETS.into_iter().find(|set| *set == fault)
+}
+
+fn differences(path: &Path, thorough: bool) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    // WAIT is not in the naive world; and what the file says wrongly is refused elsewhere.
+    let Some(file) = LockFile::load(path)
+        .ok()
+        .filter(|_| !text.contains("\"WAIT\""))
+    else {
+        return Vec::new();
+    };
+    let one = [asked(&text).unwrap_or("")];
+    let sets: &[&str] = if thorough { &SETS } else { &one };
+    let mut told = Vec::new();
+    for words in sets {
+        let question = Question {
+            text: String::new(),
+            set: set(words, 2),
+            ttl_ticks: 2,
+            clients: 2,
+            spins: path.to_string_lossy().contains("spinning/"),
+            seed: 1,
+        };
+        let mut outcome = Outcome::default();
+        compare_file(&question, &file, EFFORT, &mut outcome);
+        for difference in outcome.differences {
+            told.push(format!(
+                "DIFFERENCE {} {words:?} {} {}\n{}",
+                path.display(),
+                difference.kind,
+                difference.property,
+                difference.detail
+            ));
+        }
+    }
+    told
+}
+
+/// NAIVE_FOLDER names another folder; with it, or in a long run, every file is asked
+/// about under every set.
+#[test]
+fn lock_files_of_known_truth() {
+    let other = std::env::var_os("NAIVE_FOLDER").map(PathBuf::from);
+    let thorough = other.is_some() || std::env::var_os("NAIVE_SECONDS").is_some();
+    let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/soundness");
+    let mut files = Vec::new();
+    lock_files(&other.unwrap_or(known), &mut files);
+    assert_ne!(files.len(), 0);
+    let next = AtomicUsize::new(0);
+    let told = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = differences(path, thorough);
+                    found.iter().for_each(|one| println!("{one}"));
+                    told.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let told = told.into_inner().unwrap();
+    assert!(told.is_empty(), "{} differences", told.len());
+}
