@@ -296,7 +296,7 @@ impl System for Faulty {
 
 #[test]
 fn a_panic_of_the_system_ends_the_search_with_a_reason_whenever_it_strikes() {
-    // The search visits each state once, then come two sweeps, then the path.
+    // The search visits each state once, then comes the sweep, then the path.
     for visits_before in 0..3 {
         for workers in 1..=4 {
             let grid = Grid {

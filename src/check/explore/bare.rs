@@ -32,10 +32,23 @@ pub(super) fn bare_states<Y: System>(
         one => return Ok(one),
     };
     on_each(workers, |number| {
-        let states = collected.iter().flat_map(Table::states);
-        let hashed = states.map(|state| Hashed::new(*state));
+        let hashed = by_depth(&collected).map(|state| Hashed::new(*state));
         let owned = hashed.filter(|bare| owner(bare.hash, workers) == number);
         table_of(owned, should_stop)
+    })
+}
+
+/// The states of all tables, those of about one depth together.
+fn by_depth<S: Copy + Eq + std::hash::Hash>(tables: &[Table<S>]) -> impl Iterator<Item = &S> {
+    let most = tables.iter().map(|table| table.states().len()).max();
+    let starts = (0..most.unwrap_or(0)).step_by(BATCH);
+    starts.flat_map(move |start| {
+        let part = move |table: &Table<S>| {
+            let states = table.states();
+            start.min(states.len())..states.len().min(start + BATCH)
+        };
+        let parts = tables.iter().map(move |table| &table.states()[part(table)]);
+        parts.flatten()
     })
 }
 

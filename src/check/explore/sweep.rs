@@ -5,23 +5,23 @@
 //! reaches the goal or leads to a good state: the least set closed under this
 //! rule. Many states of the search differ only in what such ways do not depend on
 //! (which faults may still strike, what other properties remember), so what is
-//! swept are their *bare* states ([`System::bare`]), collected in a table of their
+//! looked at are their *bare* states ([`System::bare`]), collected in tables of their
 //! own: a fraction of the states, and without faults to generate.
 //!
-//! Sweeps go over the bare states that are not good yet, until a whole sweep finds
-//! none. A sweep generates successors again, so no edges are stored; each state
-//! costs one bit. Sweeps run alternately from the deepest level down and from the
-//! first level up, since progress usually lies ahead on the search tree or one edge
-//! back towards the beginning.
+//! One pass generates the successors of every bare state, from the deepest level up,
+//! since progress usually lies ahead. Most states turn out to be good there; of the rest
+//! it keeps the numbers of the successors. Then these are swept, in turns from either
+//! end, until a whole sweep finds none that has become good.
 //!
 //! Threads set bits while others read them. A bit that is read late only costs
 //! another sweep: bits are never cleared, and the least fixpoint is one, so the
 //! answer does not depend on the threads.
 //!
-//! Rejected: backward reachability over stored edges (7 times the memory of the
+//! Rejected: backward reachability over all edges (7 times the memory of the
 //! search), and nested searches for cycles (they answer "for every fair run",
 //! which is a different and stronger question: some client *can*).
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::ShouldStop;
@@ -32,11 +32,10 @@ use super::table::{GROUP, Hashed, Table, owner};
 use super::trace::on_threads;
 use crate::world::{GoalSet, System, Transition};
 
-/// States of one word of bits. A thread takes up a word at a time, and looks up
-/// the successors of its states together; see [`super::table`] for why.
+/// States whose successors are looked up together; see [`super::table`] for why.
 const WORD: usize = 64;
-/// Words that a thread takes between two looks at the limits.
-const BLOCK: usize = 64;
+/// States that a thread takes between two looks at the limits.
+const BLOCK: usize = 64 * WORD;
 
 /// What the sweeps found.
 pub(super) enum Swept<S> {
@@ -58,24 +57,14 @@ pub(super) fn sweep<Y: System>(
     let Some(tables) = bare_states(system, searched, should_stop)? else {
         return Ok(Swept::Stopped);
     };
-    let sweeper = Sweeper {
-        system,
-        goal: 1 << goal,
-        good: tables.iter().map(Bits::new).collect(),
-        tables,
+    let sweeper = Sweeper::new(system, tables, 1 << goal)?;
+    let Some(rests) = sweeper.generate(should_stop)? else {
+        return Ok(Swept::Stopped);
     };
-    let mut downwards = true;
-    loop {
-        let round = sweeper.round(downwards, should_stop)?;
-        if round.stopped {
-            return Ok(Swept::Stopped);
-        }
-        if !round.changed {
-            break;
-        }
-        downwards = !downwards;
+    if !sweeper.settle(&rests, should_stop)? {
+        return Ok(Swept::Stopped);
     }
-    if sweeper.all_good() {
+    if rests.iter().all(|rest| locked(rest).states.is_empty()) {
         return Ok(Swept::Free);
     }
     Ok(sweeper
@@ -83,132 +72,182 @@ pub(super) fn sweep<Y: System>(
         .map_or(Swept::Free, |(level, state)| Swept::Stuck(level, state)))
 }
 
-/// A bit a state, for one table's states.
+/// A bit a state.
 struct Bits(Vec<AtomicU64>);
 
 impl Bits {
-    fn new<S: Copy + Eq + std::hash::Hash>(table: &Table<S>) -> Bits {
-        let states = table.states().len();
-        Bits(
-            (0..states.div_ceil(WORD))
-                .map(|_| AtomicU64::new(0))
-                .collect(),
-        )
+    fn new(states: usize) -> Bits {
+        let words = 0..states.div_ceil(64);
+        Bits(words.map(|_| AtomicU64::new(0)).collect())
     }
 
-    fn get(&self, position: usize) -> bool {
-        self.0[position / WORD].load(Ordering::Relaxed) >> (position % WORD) & 1 == 1
+    fn get(&self, number: usize) -> bool {
+        self.0[number / 64].load(Ordering::Relaxed) >> (number % 64) & 1 == 1
     }
 
-    fn touch(&self, position: usize) {
-        if let Some(word) = self.0.get(position / WORD) {
+    fn touch(&self, number: usize) {
+        if let Some(word) = self.0.get(number / 64) {
             prefetch(word);
         }
     }
 
-    fn set(&self, position: usize) {
-        self.0[position / WORD].fetch_or(1 << (position % WORD), Ordering::Relaxed);
+    fn set(&self, number: usize) {
+        self.0[number / 64].fetch_or(1 << (number % 64), Ordering::Relaxed);
     }
+}
+
+/// States that are not good yet, and where they lead.
+#[derive(Default)]
+struct Rest {
+    /// The state's number, and where its successors begin and end.
+    states: Vec<(u32, usize, usize)>,
+    successors: Vec<u32>,
+}
+
+fn locked(rest: &Mutex<Rest>) -> std::sync::MutexGuard<'_, Rest> {
+    rest.lock().unwrap_or_else(|error| error.into_inner())
 }
 
 struct Sweeper<'a, Y: System> {
     system: &'a Y,
     /// The bare states, each in the table of its owner.
     tables: Vec<Table<Y::State>>,
+    /// The number of each table's first state.
+    firsts: Vec<usize>,
     /// The goal's bit.
     goal: GoalSet,
-    good: Vec<Bits>,
+    good: Bits,
 }
 
 /// Successors to be looked up, each with the position of its source.
 type Ahead<Y> = Vec<(usize, Hashed<<Y as System>::State>)>;
 
-struct Round {
-    changed: bool,
-    stopped: bool,
-}
+impl<'a, Y: System> Sweeper<'a, Y> {
+    fn new(system: &'a Y, tables: Vec<Table<Y::State>>, goal: GoalSet) -> Result<Self, String> {
+        let mut states = 0;
+        let firsts = tables.iter().map(|table| {
+            states += table.states().len();
+            states - table.states().len()
+        });
+        let firsts = firsts.collect();
+        if u32::try_from(states).is_err() {
+            return Err(format!(
+                "{states} bare states are more than can be numbered"
+            ));
+        }
+        Ok(Sweeper {
+            system,
+            tables,
+            firsts,
+            goal,
+            good: Bits::new(states),
+        })
+    }
 
-impl<Y: System> Sweeper<'_, Y> {
-    fn round(&self, downwards: bool, should_stop: &ShouldStop) -> Result<Round, String> {
-        let workers = self.good.iter().enumerate();
-        let mut blocks: Vec<(usize, usize)> = workers
-            .flat_map(|(worker, bits)| {
-                (0..bits.0.len())
-                    .step_by(BLOCK)
-                    .map(move |word| (word, worker))
+    /// Looks at every state once; `None` if it was told to stop.
+    fn generate(&self, should_stop: &ShouldStop) -> Result<Option<Vec<Mutex<Rest>>>, String> {
+        let tables = self.tables.iter().enumerate();
+        let mut blocks: Vec<(usize, usize)> = tables
+            .flat_map(|(number, table)| {
+                let starts = (0..table.states().len()).step_by(BLOCK);
+                starts.map(move |start| (start, number))
             })
             .collect();
-        // By position first, so that all workers' states of a depth go together.
+        // By position, so that all tables' states of a depth go together.
         blocks.sort_unstable();
-        if downwards {
-            blocks.reverse();
-        }
+        blocks.reverse();
         let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
         let take = || {
-            let mut changed = false;
-            while let Some(&(word, worker)) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (mut rest, mut ahead) = (Rest::default(), Vec::new());
+            while let Some(&(start, table)) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if should_stop() {
                     stopped.store(true, Ordering::Relaxed);
                 }
                 if stopped.load(Ordering::Relaxed) {
                     break;
                 }
-                changed |= self.block(worker, word, downwards);
+                let words = (start..start + BLOCK).step_by(WORD).rev();
+                words.for_each(|start| self.word(table, start, &mut ahead, &mut rest));
             }
-            changed
+            Mutex::new(rest)
         };
-        let changed = on_threads(self.tables.len(), take)?.contains(&true);
-        Ok(Round {
-            changed,
-            stopped: stopped.into_inner(),
-        })
+        let rests = on_threads(self.tables.len(), take)?;
+        Ok((!stopped.into_inner()).then_some(rests))
     }
 
-    fn block(&self, worker: usize, word: usize, downwards: bool) -> bool {
-        let end = self.good[worker].0.len().min(word + BLOCK);
-        let mut ahead = Vec::new();
-        let mut changed = false;
-        for step in 0..end - word {
-            let word = if downwards {
-                end - 1 - step
-            } else {
-                word + step
-            };
-            changed |= self.word(worker, word, downwards, &mut ahead);
-        }
-        changed
-    }
-
-    /// Looks at the states of a word that are not good yet. `ahead` is scratch
-    /// space.
-    fn word(&self, worker: usize, word: usize, downwards: bool, ahead: &mut Ahead<Y>) -> bool {
-        let (states, good) = (self.tables[worker].states(), &self.good[worker]);
-        let end = states.len().min((word + 1) * WORD);
+    /// Looks at some states together. `ahead` is scratch space.
+    fn word(&self, table: usize, start: usize, ahead: &mut Ahead<Y>, rest: &mut Rest) {
+        let (states, first) = (self.tables[table].states(), self.firsts[table]);
         ahead.clear();
-        let mut changed = false;
-        for step in 0..end - word * WORD {
-            let position = if downwards {
-                end - 1 - step
-            } else {
-                word * WORD + step
-            };
-            if !good.get(position) && self.is_good_at_once(position, &states[position], ahead) {
-                good.set(position);
-                changed = true;
+        for position in (start..states.len().min(start + WORD)).rev() {
+            if self.is_good_at_once(position, &states[position], ahead) {
+                self.good.set(first + position);
             }
         }
         self.warm(ahead);
-        for (position, next) in ahead.iter() {
-            if !good.get(*position) && self.known_good(next) {
-                good.set(*position);
-                changed = true;
+        for successors in ahead.chunk_by(|(one, _), (other, _)| one == other) {
+            let from = rest.successors.len();
+            for (_, next) in successors {
+                rest.successors.push(self.number(next) as u32);
+            }
+            let state = first + successors[0].0;
+            if self.leads_to_good(&rest.successors[from..]) {
+                self.good.set(state);
+                rest.successors.truncate(from);
+            } else {
+                let end = rest.successors.len();
+                rest.states.push((state as u32, from, end));
             }
         }
-        changed
+    }
+
+    fn leads_to_good(&self, successors: &[u32]) -> bool {
+        let mut successors = successors.iter();
+        successors.any(|next| self.good.get(*next as usize))
+    }
+
+    /// Sweeps what is left until nothing changes; false if it was told to stop.
+    fn settle(&self, rests: &[Mutex<Rest>], should_stop: &ShouldStop) -> Result<bool, String> {
+        let mut backwards = true;
+        loop {
+            let next = AtomicUsize::new(0);
+            let take = || {
+                let mut changed = false;
+                while let Some(rest) = rests.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    changed |= self.settle_once(&mut locked(rest), backwards, should_stop);
+                }
+                changed
+            };
+            let changed = on_threads(rests.len(), take)?.contains(&true);
+            if should_stop() {
+                return Ok(false);
+            }
+            if !changed {
+                return Ok(true);
+            }
+            backwards = !backwards;
+        }
+    }
+
+    fn settle_once(&self, rest: &mut Rest, backwards: bool, should_stop: &ShouldStop) -> bool {
+        let before = rest.states.len();
+        for step in 0..before {
+            if step % BLOCK == 0 && should_stop() {
+                break;
+            }
+            let at = if backwards { before - 1 - step } else { step };
+            let (state, from, end) = rest.states[at];
+            if self.leads_to_good(&rest.successors[from..end]) {
+                self.good.set(state as usize);
+            }
+        }
+        rest.states
+            .retain(|(state, _, _)| !self.good.get(*state as usize));
+        rest.states.len() < before
     }
 
     /// Whether a state is good whatever its successors are; otherwise they are
-    /// put where they will be looked up.
+    /// put where they will be looked up. One that leads nowhere leads to itself.
     fn is_good_at_once(&self, position: usize, state: &Y::State, ahead: &mut Ahead<Y>) -> bool {
         let before = ahead.len();
         let mut good = self.system.excused(state);
@@ -222,6 +261,8 @@ impl<Y: System> Sweeper<'_, Y> {
         }
         if good {
             ahead.truncate(before);
+        } else if ahead.len() == before {
+            ahead.push((position, Hashed::new(*state)));
         }
         good
     }
@@ -242,32 +283,30 @@ impl<Y: System> Sweeper<'_, Y> {
             }
             for (position, (_, next)) in positions.iter().zip(group) {
                 table(next.hash).touch_state(*position);
-                self.good[self.owner(next.hash)].touch(*position);
+                let first = self.firsts[self.owner(next.hash)];
+                self.good.touch(position.saturating_add(first));
             }
         }
     }
 
+    /// The number of a bare state.
+    ///
     /// # Panics
     /// If no search came upon the state, which is then no bare one: what is stuck
     /// could not be trusted.
-    fn known_good(&self, next: &Hashed<Y::State>) -> bool {
-        let worker = self.owner(next.hash);
-        let position = self.tables[worker].find(next.hash, &next.state);
+    fn number(&self, bare: &Hashed<Y::State>) -> usize {
+        let table = self.owner(bare.hash);
+        let position = self.tables[table].find(bare.hash, &bare.state);
         let position = position.expect("bare states lead to bare states of what was searched");
-        self.good[worker].get(position)
-    }
-
-    fn all_good(&self) -> bool {
-        let tables = self.tables.iter().zip(&self.good);
-        tables.into_iter().all(|(table, good)| {
-            let mut positions = 0..table.states().len();
-            positions.all(|position| good.get(position))
-        })
+        self.firsts[table] + position
     }
 
     fn first_stuck(&self, searched: &[Searched<Y::State>]) -> Option<(u32, Y::State)> {
         let levels = searched.iter().map(Searched::levels).max().unwrap_or(0);
-        let is_stuck = |state: &&Y::State| !self.known_good(&Hashed::new(self.system.bare(state)));
+        let is_stuck = |state: &&Y::State| {
+            let bare = Hashed::new(self.system.bare(state));
+            !self.good.get(self.number(&bare))
+        };
         (0..levels).find_map(|level| {
             let states = searched.iter().flat_map(|searched| searched.level(level));
             let stuck = states.filter(is_stuck).min();

@@ -73,6 +73,8 @@ pub fn odd_condition(source: &mut Source) -> &'static str {
         "tonumber(lock.token) == nil",
         "string.lower(lock.token) == lock.token",
         "lock.owner ~= lock.token",
+        "random(12) > 11",
+        "random(40) < 39",
     ];
     source.one_of(&conditions)
 }

@@ -66,6 +66,13 @@ fn attempt(source: &mut Source, draft: &mut Draft) -> String {
     text.push_str("if got then\n");
     if draft.fence {
         text.push_str("local fence = redis(\"INCR\", lock.key .. \":fence\")\n");
+        if source.rarely(3) {
+            let compare = source.one_of(&["~=", "==", "<", ">="]);
+            text.push_str(&format!(
+                "if fence and self.fence and self.fence {compare} fence then redis(\"DEL\", lock.key) end\n\
+                 self.fence = fence\n"
+            ));
+        }
     }
     if source.rarely(6) {
         draft.deadline = true;
