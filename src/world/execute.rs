@@ -505,3 +505,29 @@ fn stale_stamps(executed: &mut Executed, written: &[Place], scale: Scale) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept_of(old: &[&str], new: &[&str]) -> Vec<Option<usize>> {
+        let list = |items: &[&str]| items.iter().map(|item| item.as_bytes().to_vec()).collect();
+        kept(&list(old), &list(new))
+    }
+
+    #[test]
+    fn an_item_in_front_of_an_equal_one_is_new() {
+        assert_eq!(
+            kept_of(&["a", "b"], &["b", "a", "b"]),
+            [None, Some(0), Some(1)]
+        );
+    }
+
+    #[test]
+    fn what_is_behind_an_item_that_was_taken_away_stays() {
+        assert_eq!(kept_of(&["a", "b"], &["b"]), [Some(1)]);
+        assert_eq!(kept_of(&["a", "b", "a"], &["b", "a"]), [Some(1), Some(2)]);
+        assert_eq!(kept_of(&["a"], &["a", "b"]), [Some(0), None]);
+        assert_eq!(kept_of(&[], &["a"]), [None]);
+    }
+}
