@@ -21,6 +21,9 @@ pub(crate) enum Next {
     End,
 }
 
+/// Numbers that `held` takes: thirty years, in ms.
+const NUMBER_MAX: f64 = 1e12;
+
 /// A word with its arguments.
 struct Ask {
     word: Word,
@@ -422,6 +425,11 @@ impl Program {
     /// `held()`, `held(ms)`, `held{validity = ms, fence = n}`.
     fn held_fields(&self, argument: &Value) -> Answer<(Value, Value)> {
         let number = |value: Value, field: &str| match value {
+            Value::Number(number) if !number.is_finite() || number.abs() > NUMBER_MAX => {
+                Err(Wrong::Message(format!(
+                    "held{{{field} = ...}} takes a number up to {NUMBER_MAX:e}, not {number}"
+                )))
+            }
             Value::Nil | Value::Number(_) | Value::Duration(_) | Value::Beyond(_) => Ok(value),
             other => Err(Wrong::Message(format!(
                 "held{{{field} = ...}} takes a number, not a {}",
@@ -517,7 +525,7 @@ impl Program {
     fn validity(&self, value: &Value, output: &mut Output) -> Result<Option<Span>, LockError> {
         let span = match value {
             Value::Number(ms) => Span {
-                ms: ms.floor().clamp(-1e12, 1e12) as i64,
+                ms: ms.floor() as i64,
                 ticks: 0,
             },
             Value::Duration(duration) if duration.scale == 1.0 => Span {

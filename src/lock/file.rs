@@ -103,7 +103,9 @@ impl LockFile {
             source,
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        LockFile::from_text(&shown, &text, Some(folder))
+        // What some editors put in front of UTF-8.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        LockFile::from_text(&shown, text, Some(folder))
     }
 
     /// The built-in lock `name`, as [`builtin_names`](super::builtin_names) lists it.

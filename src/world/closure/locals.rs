@@ -138,7 +138,9 @@ impl Closure {
         };
         let (key, view) = (program.key(), program.view());
         if self.locals.len() > self.limits.locals || depth > self.limits.depth {
-            let hint = growing_local(&*program);
+            let hint = self
+                .longest(view.validity_left_ms)
+                .unwrap_or_else(|| growing_local(&*program));
             return Err(unbounded("client", self.locals.len(), hint));
         }
         if let Some((thread, _)) = view

@@ -148,6 +148,9 @@ pub struct Duration {
     pub line: u32,
 }
 
+/// Each tick of a duration is a form of its own; so many are a reason for too many.
+const TICKS_MANY: i64 = 1000;
+
 /// The closed system of one lock.
 pub struct Closure {
     pub needs: Needs,
@@ -404,6 +407,16 @@ impl Closure {
                 emitted.poison = poison;
             }
         }
+    }
+
+    /// A duration of so many ticks that it is why the closure grows, in words.
+    fn longest(&self, validity_ms: Option<i64>) -> Option<String> {
+        let used = self.durations.iter();
+        let used = used.map(|duration| (duration.ms, format!("line {}", duration.line)));
+        let stated = validity_ms.map(|ms| (ms, "a stated validity".to_owned()));
+        let (ms, what) = used.chain(stated).max()?;
+        let ticks = ms / self.needs.tick_ms;
+        (ticks > TICKS_MANY).then(|| format!("; the {ms} ms of {what} are {ticks} ticks"))
     }
 
     fn note_duration(&mut self, ms: i64, line: u32) {

@@ -14,7 +14,8 @@ impl Closure {
     pub(super) fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
         let id = intern(&mut self.keyspaces, keyspace, "content of a server")?;
         if self.keyspaces.len() > self.limits.keyspaces {
-            let hint = format!("; the last one holds {keyspace}");
+            let long = self.longest(None).unwrap_or_default();
+            let hint = format!("; the last one holds {keyspace}{long}");
             let limit = self.limits.keyspaces;
             return Err(unbounded("content of a server", limit, hint));
         }
