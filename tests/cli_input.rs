@@ -41,18 +41,29 @@ fn a_counter_that_grows_for_ever_is_named() {
 
 #[test]
 fn what_lasts_for_thousands_of_ticks_is_named() {
-    refused("sleeps-for-years", None, &["the 900000000000 ms of line 3 are"]);
+    refused(
+        "sleeps-for-years",
+        None,
+        &["the 900000000000 ms of line 3 are"],
+    );
     refused("valid-for-years", None, &["ms of a stated validity are"]);
 }
 
 #[test]
 fn a_validity_that_is_no_number_of_ms_is_refused() {
-    refused("validity-of-nothing", Some(5), &["takes a number up to 1e12, not NaN"]);
+    refused(
+        "validity-of-nothing",
+        Some(5),
+        &["takes a number up to 1e12, not NaN"],
+    );
 }
 
 #[test]
 fn a_byte_order_mark_is_no_part_of_the_file() {
-    let said = lockproof(&format!("check {} --assume none", planted("byte-order-mark")));
+    let said = lockproof(&format!(
+        "check {} --assume none",
+        planted("byte-order-mark")
+    ));
     assert_eq!(said.code, Some(0), "{said:#?}");
 }
 

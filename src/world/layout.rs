@@ -58,10 +58,13 @@ impl<const W: usize> State<W> {
         ((self.0[usize::from(field.word)] >> field.shift) & field.mask) as usize
     }
 
-    /// Writes a field. The value must fit; a field of no room takes only 0.
+    /// Writes a field; one of no room takes only 0.
+    ///
+    /// # Panics
+    /// If the value does not fit: it would change others, and the answer.
     #[inline(always)]
     pub fn set(&mut self, field: Field, value: usize) {
-        debug_assert!(value as u64 <= field.mask, "{value} does not fit {field:?}");
+        assert!(value as u64 <= field.mask, "a value does not fit its field");
         let word = &mut self.0[usize::from(field.word)];
         *word = (*word & !(field.mask << field.shift)) | ((value as u64) << field.shift);
     }

@@ -39,8 +39,8 @@ pub const FOR_EVER: u8 = 30;
 /// allowance, old, blocked, held.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLayout {
-    commands: u16,
-    replies: u16,
+    commands: usize,
+    replies: usize,
     content: u8,
     node: u8,
     allowance: u8,
@@ -67,8 +67,8 @@ impl MessageLayout {
         pauses: bool,
     ) -> MessageLayout {
         MessageLayout {
-            commands: commands as u16,
-            replies: replies as u16,
+            commands,
+            replies,
             content: bits(commands + replies + 1),
             node: bits(usize::from(nodes) - 1),
             allowance: bits(usize::from(allowance)),
@@ -92,16 +92,18 @@ impl MessageLayout {
     #[inline]
     pub fn pack(&self, message: Message) -> usize {
         let content = match message.content {
-            Content::Request(command) => 1 + command,
-            Content::Reply(reply) => 1 + self.commands + reply,
+            Content::Request(command) => 1 + usize::from(command),
+            Content::Reply(reply) => 1 + self.commands + usize::from(reply),
             Content::Broken => 1 + self.commands + self.replies,
         };
-        let mut shift = self.content;
-        let mut packed = usize::from(content);
+        let mut shift = 0;
+        let mut packed = 0;
         let mut put = |value: usize, bits: u8| {
+            assert!(value >> bits == 0, "a part of a message does not fit");
             packed |= value << shift;
             shift += bits;
         };
+        put(content, self.content);
         put(usize::from(message.node), self.node);
         put(usize::from(message.thread), 2);
         put(usize::from(message.awaited), 1);
@@ -127,11 +129,11 @@ impl MessageLayout {
             rest >>= bits;
             value
         };
-        let content = take(self.content) as u16;
+        let content = take(self.content);
         let content = if content <= self.commands {
-            Content::Request(content - 1)
+            Content::Request((content - 1) as u16)
         } else if content <= self.commands + self.replies {
-            Content::Reply(content - 1 - self.commands)
+            Content::Reply((content - 1 - self.commands) as u16)
         } else {
             Content::Broken
         };

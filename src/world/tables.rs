@@ -318,7 +318,9 @@ impl Automaton {
             let local = &closure.locals[id as usize];
             facts.push(facts_of(&local.facade));
             for (input, (emitted, target)) in &local.next {
-                let at = class * width + inputs.index(*input);
+                let column = inputs.index(*input);
+                assert!(column < width, "an input has no column in the table");
+                let at = class * width + column;
                 next[at] = class_of[*target as usize];
                 output[at] = outputs.intern(emitted).unwrap_or(NONE);
             }
