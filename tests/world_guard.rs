@@ -341,7 +341,7 @@ fn a_foreign_token_that_is_sent_is_never_answered_for() {
         "local other = redis('GET', lock.key)\nif other then redis('SET', 'seen', other) end\n{SET}\nreturn held()"
     );
     let message = unknown(&lock(&acquire, DEL));
-    says(&message, &["my-lock.lua:3", "not its own present one"]);
+    says(&message, &["my-lock.lua:3", "only its own present token"]);
 }
 
 // ---- what scripts and commands use ----

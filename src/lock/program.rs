@@ -243,7 +243,7 @@ impl Program {
         for request in &output.sent {
             if let Some(name) = names::sends_another(&request.argv) {
                 let what = format!(
-                    "sends {}, a token that is not its own present one",
+                    "sends {}, and the model follows only its own present token",
                     Symbol::Name(name)
                 );
                 let refusal = crate::lua::Refusal {

@@ -15,6 +15,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::model::view;
+
 /// The first byte of a symbol.
 pub const MARK: u8 = 0xff;
 
@@ -272,11 +274,18 @@ impl fmt::Display for Symbol {
                     NameKind::Token => "token",
                     NameKind::Owner => "owner",
                 };
-                write!(f, "<{kind} {}", char::from(name.who))?;
-                if name.kind == NameKind::Token {
-                    write!(f, "{}", char::from(name.mark))?;
+                match name.who {
+                    view::OWN => write!(f, "<its own {kind}>"),
+                    view::OLDER | view::OLDER_REMEMBERED => write!(f, "<its own older {kind}>"),
+                    view::FOREIGN | view::FOREIGN_REMEMBERED => {
+                        write!(f, "<another client's {kind}>")
+                    }
+                    who => {
+                        let mark = Some(char::from(name.mark)).filter(char::is_ascii_graphic);
+                        let mark = mark.map(String::from).unwrap_or_default();
+                        write!(f, "<{kind} {}{mark}>", char::from(who))
+                    }
                 }
-                write!(f, ">")
             }
             Symbol::Time(span) => write!(f, "<time {:+} ms {:+} ticks>", span.ms, span.ticks),
             Symbol::Far(far) if far.future => write!(f, "<time far ahead>"),
