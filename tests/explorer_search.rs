@@ -47,6 +47,25 @@ proptest! {
     }
 
     #[test]
+    fn an_early_end_is_the_same_for_any_number_of_workers(graph in graphs(60), states_max in 1u64..40) {
+        let early = |workers, goal| {
+            let early = ExploreOptions { states_max: Some(states_max), goal, ..options(workers) };
+            search(&graph, early)
+        };
+        for goal in [Goal::Exhaust, Goal::AnyViolation, Goal::AllViolations] {
+            let one = early(1, goal);
+            prop_assert!(one.states <= states_max);
+            for workers in 2..=4 {
+                prop_assert_eq!(&early(workers, goal), &one);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
     fn what_runs_over_is_judged_and_not_followed(graph in graphs_that_run_over(40)) {
         let expected = check_slowly(&graph);
         for workers in 1..=3 {
@@ -63,21 +82,6 @@ proptest! {
         let expected = check_slowly(&graph);
         let all = ExploreOptions { goal: Goal::AllViolations, ..options(2) };
         prop_assert_eq!(&search(&graph, all).violations, &expected.violations);
-    }
-
-    #[test]
-    fn an_early_end_is_the_same_for_any_number_of_workers(graph in graphs(60), states_max in 1u64..40) {
-        let early = |workers, goal| {
-            let early = ExploreOptions { states_max: Some(states_max), goal, ..options(workers) };
-            search(&graph, early)
-        };
-        for goal in [Goal::Exhaust, Goal::AnyViolation, Goal::AllViolations] {
-            let one = early(1, goal);
-            prop_assert!(one.states <= states_max);
-            for workers in 2..=4 {
-                prop_assert_eq!(&early(workers, goal), &one);
-            }
-        }
     }
 }
 

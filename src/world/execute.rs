@@ -43,6 +43,8 @@ pub struct Executed {
     /// More than one where it lists what has no order.
     pub replies: Vec<Reply>,
     pub effect: Effect,
+    /// A fence has another value now: a write, though nothing else tells it.
+    pub counted: bool,
     /// The key of what grew beyond what the tables represent.
     pub overflow: Option<String>,
     /// Why the execution says nothing about a real server, and whether a script
@@ -145,6 +147,7 @@ impl<'e> Executor<'e> {
             },
             replies: vec![reply],
             effect: Effect::default(),
+            counted: false,
             overflow: None,
             refusal: notes.refusal.clone(),
             clock: notes.clock,
@@ -198,6 +201,7 @@ impl<'e> Executor<'e> {
             );
         }
         if role == Role::Fence {
+            executed.counted |= written;
             self.fence(known, entry, executed);
             return;
         }

@@ -63,6 +63,8 @@ pub struct Outcome {
     pub refused: Option<String>,
     /// Something that was reached is not followed by the pipeline.
     pub blind: bool,
+    /// Some comparison of times goes both ways in the pipeline's world.
+    pub opens: bool,
     /// Violations that are shorter on ways that the pipeline does not follow.
     pub shorter: usize,
     pub differences: Vec<Difference>,
@@ -204,6 +206,7 @@ pub fn compare_file(question: &Question, file: &LockFile, effort: Effort, outcom
         );
     }
     outcome.transitions += found.transitions;
+    outcome.opens = opens(&mut checker, &set);
     outcome.blind = results.iter().any(|one| one.verdict == Verdict::Unknown);
     let [finer, exact] = [fine, punctual].map(|change| {
         let setup = change(random.clone());
@@ -241,6 +244,11 @@ pub fn compare_file(question: &Question, file: &LockFile, effort: Effort, outcom
             outcome.differences.push(difference);
         }
     }
+}
+
+fn opens(checker: &mut Checker<'_>, set: &[Switch]) -> bool {
+    let world = checker.plan(set).and_then(|plan| Ok(plan.build::<8>()?));
+    world.is_ok_and(|world| world.tables.opens)
 }
 
 type Paths = [Option<Vec<Action>>; Safety::ALL.len()];
@@ -320,6 +328,8 @@ fn judge(
                 // What the pipeline does not follow may be shorter.
                 Some(_) if !same => {}
                 Some(path) if path.len() < length && outcome.blind => outcome.shorter += 1,
+                // A comparison that goes both ways is a move there.
+                Some(path) if path.len() < length && outcome.opens => outcome.shorter += 1,
                 Some(path) if path.len() < length => {
                     let detail =
                         format!("{} < {length}\n{}\n{}", path.len(), told(path), text(trace));

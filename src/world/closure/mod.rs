@@ -111,6 +111,8 @@ pub struct Execution {
     pub after: u16,
     pub reply: u16,
     pub effect: Effect,
+    /// As in [`Executed::counted`](super::execute::Executed::counted).
+    pub counted: bool,
     pub overflow: bool,
     /// As in [`Emitted::poison`].
     pub poison: u16,

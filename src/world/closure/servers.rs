@@ -98,6 +98,7 @@ impl Closure {
             after: keyspace as u16,
             reply: 0,
             effect: executed.effect,
+            counted: executed.counted,
             overflow: executed.overflow.is_some(),
             poison: 0,
             rounded,

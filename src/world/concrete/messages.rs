@@ -60,7 +60,7 @@ impl<'w, const W: usize> Run<'w, W> {
         self.compare_execution(&executed, before, place, alone)?;
         match self.split.get_mut(&node).filter(|_| old) {
             Some((keyspace, _)) => *keyspace = executed.after,
-            None => self.write_to(node, executed.after, changes),
+            None => self.write_to(node, executed.after, changes || executed.counted),
         }
         self.note_command(index);
         if let Some(reply) = executed.replies.into_iter().next() {

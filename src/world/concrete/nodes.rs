@@ -24,7 +24,7 @@ impl<'w, const W: usize> Run<'w, W> {
     }
 
     /// The node holds this now, from the next step on. Its replica may lack one
-    /// write more, if what the tables tell apart changes.
+    /// write more, if something changed.
     pub(super) fn write_to(&mut self, node: u8, after: Keyspace, changes: bool) {
         let at = usize::from(node);
         if changes && self.replicas[at].follows && self.is_replicated() {

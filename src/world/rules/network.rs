@@ -161,14 +161,15 @@ impl<'w, const W: usize> Step<'w, W> {
             self.overflow |= OVERFLOW_BLURRED;
         }
         self.judge_effect(client, &message, execution);
+        let changes = execution.after != keyspace || execution.counted;
         if message.old {
             self.state.set(node.old, usize::from(execution.after));
         } else {
-            self.write_to(usize::from(message.node), usize::from(execution.after));
+            let node = usize::from(message.node);
+            self.write_to(node, usize::from(execution.after), changes);
         }
         self.take(client, slot);
-        let wrote = execution.after != keyspace;
-        self.note_command(client, &message, wrote);
+        self.note_command(client, &message, changes);
         if message.awaited {
             let content = Content::Reply(execution.reply);
             self.post(

@@ -30,11 +30,11 @@ impl<'w, const W: usize> Step<'w, W> {
         }
     }
 
-    /// The node holds this now. If that is another content than before, its
-    /// replica may lack one write more, up to its bound.
-    pub(super) fn write_to(&mut self, node: usize, keyspace: usize) {
+    /// The node holds this now. If something changed, its replica may lack one write
+    /// more, up to its bound.
+    pub(super) fn write_to(&mut self, node: usize, keyspace: usize, changes: bool) {
         let field = self.world.nodes[node].keyspace;
-        if self.state.get(field) != keyspace {
+        if changes {
             self.leave_behind(node);
             self.state.set(field, keyspace);
         }
@@ -61,7 +61,8 @@ impl<'w, const W: usize> Step<'w, W> {
         if self.world.tables.waits() && self.state.get(fields.keyspace) == keyspace {
             self.leave_behind(node);
         }
-        self.write_to(node, keyspace);
+        let changes = self.state.get(fields.keyspace) != keyspace;
+        self.write_to(node, keyspace, changes);
         self.forget_positions(node);
         if fields.synced.exists() {
             self.state.set(fields.synced, keyspace);
