@@ -170,7 +170,7 @@ pub fn walk(setup: &Setup, start: &State, seed: u64, length: usize, found: &mut 
 /// Some walk without faults leads to an acquire.
 fn somebody_acquires(setup: &Setup, engine: &mut ScriptEngine, from: &State, seed: u64) -> bool {
     const WALKS: u64 = 30;
-    const LENGTH: usize = 120;
+    const LENGTH: usize = 600;
     let mut random = ChaCha8Rng::seed_from_u64(!seed);
     (0..WALKS).any(|_| {
         let mut state = from.clone();
