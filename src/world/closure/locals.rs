@@ -137,10 +137,9 @@ impl Closure {
             Err(error) => return self.refused(id, input, error),
         };
         let (key, view) = (program.key(), program.view());
+        self.validity_ms = self.validity_ms.max(view.validity_left_ms);
         if self.locals.len() > self.limits.locals || depth > self.limits.depth {
-            let hint = self
-                .longest(view.validity_left_ms)
-                .unwrap_or_else(|| growing_local(&*program));
+            let hint = self.longest().unwrap_or_else(|| growing_local(&*program));
             return Err(unbounded("client", self.locals.len(), hint));
         }
         if let Some((thread, _)) = view

@@ -185,6 +185,8 @@ pub struct Closure {
     pub poisons: Vec<Poison>,
     /// Durations that the lock uses.
     pub durations: Vec<Duration>,
+    /// The longest validity that it stated, in ms.
+    validity_ms: Option<i64>,
     /// What a server's clock shows matters to some command.
     pub server_time: bool,
     /// The longest life that a key gets, in ms.
@@ -309,6 +311,7 @@ impl Closure {
             family_scripts: Vec::new(),
             poisons: Vec::new(),
             durations: Vec::new(),
+            validity_ms: None,
             server_time: false,
             longest_ms: 0,
             renews: subject.renews,
@@ -412,10 +415,12 @@ impl Closure {
     }
 
     /// A duration of so many ticks that it is why the closure grows, in words.
-    fn longest(&self, validity_ms: Option<i64>) -> Option<String> {
+    fn longest(&self) -> Option<String> {
         let used = self.durations.iter();
         let used = used.map(|duration| (duration.ms, format!("line {}", duration.line)));
-        let stated = validity_ms.map(|ms| (ms, "a stated validity".to_owned()));
+        let stated = self
+            .validity_ms
+            .map(|ms| (ms, "a stated validity".to_owned()));
         let (ms, what) = used.chain(stated).max()?;
         let ticks = ms / self.needs.tick_ms;
         (ticks > TICKS_MANY).then(|| format!("; the {ms} ms of {what} are {ticks} ticks"))

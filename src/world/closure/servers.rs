@@ -14,7 +14,7 @@ impl Closure {
     pub(super) fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
         let id = intern(&mut self.keyspaces, keyspace, "content of a server")?;
         if self.keyspaces.len() > self.limits.keyspaces {
-            let long = self.longest(None).unwrap_or_default();
+            let long = self.longest().unwrap_or_default();
             let hint = format!("; the last one holds {keyspace}{long}");
             let limit = self.limits.keyspaces;
             return Err(unbounded("content of a server", limit, hint));
