@@ -142,13 +142,16 @@ impl Checker<'_> {
             Some((&searched.world, path))
         });
         let Some((world, path)) = path else {
-            return Ok(Answer::Unknown(format!(
-                "what may violate it needs {what}, between two ticks; a smaller --tick-ms may tell"
-            )));
+            return Ok(between_ticks(&what));
         };
         let path = shown(world, path, property);
-        let concrete = self.concrete(world, set, &path.steps, Some(property), None)?;
-        Ok(violated(world, concrete))
+        match self.concrete(world, set, &path.steps, Some(property), None) {
+            Ok(concrete) => Ok(violated(world, concrete)),
+            Err(CheckError::Concrete(ConcreteError::BetweenTicks { what })) => {
+                Ok(between_ticks(&what))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn walk<const W: usize>(
@@ -251,6 +254,12 @@ fn shown<const W: usize>(
         Property::Safety(_) => path.clone(),
         Property::Branching(Branching::DeadlockFreedom) => attempts::followed(world, path),
     }
+}
+
+fn between_ticks(what: &str) -> Answer {
+    Answer::Unknown(format!(
+        "what may violate it needs {what}, between two ticks; a smaller --tick-ms may tell"
+    ))
 }
 
 fn beyond_horizon<const W: usize>(world: &World<W>) -> bool {
