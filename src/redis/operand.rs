@@ -190,30 +190,22 @@ impl Amount {
     }
 }
 
-/// Why a text with symbols cannot be the name of a key, a field or a member in a model.
+/// Why a text cannot be the name of a key, a field or a member in a model, if it cannot:
+/// one name may stand for several, or several for one.
 pub fn no_name(text: &[u8]) -> Option<(RefusalKind, &'static str)> {
-    let mut times = false;
-    let mut names = false;
-    for symbol in text::symbols(text) {
-        match symbol {
-            Symbol::Far(_) => {
-                return Some((
-                    RefusalKind::Horizon,
-                    "uses a time that lies too far back as the name of a key, a field or a member",
-                ));
-            }
-            Symbol::Fence | Symbol::Span(_) | Symbol::Count(_) => {
-                return Some((
-                    RefusalKind::Names,
-                    "uses a fence or a duration as the name of a key, a field or a member",
-                ));
-            }
-            Symbol::Time(_) => times = true,
-            Symbol::Name(_) => names = true,
-        }
-    }
-    (times && !names).then_some((
-        RefusalKind::Rounding,
-        "uses a time alone as the name of a key, a field or a member: two that are read moments apart may be one, or not",
-    ))
+    text::symbols(text).find_map(|symbol| match symbol {
+        Symbol::Name(_) => None,
+        Symbol::Far(_) => Some((
+            RefusalKind::Horizon,
+            "uses a time that lies too far back in the name of a key, a field or a member",
+        )),
+        Symbol::Time(_) | Symbol::Span(_) | Symbol::Count(_) => Some((
+            RefusalKind::Rounding,
+            "uses a time in the name of a key, a field or a member: two that are read moments apart may be one, or not",
+        )),
+        Symbol::Fence => Some((
+            RefusalKind::Names,
+            "uses a fence in the name of a key, a field or a member",
+        )),
+    })
 }
