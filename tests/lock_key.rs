@@ -6,7 +6,7 @@ use lock_support::*;
 use std::collections::HashMap;
 
 use lockproof::lock::{Input, LockFile, Output, Phase, Program, Waiting, builtin_names};
-use lockproof::lua::text::{Span, Symbol};
+use lockproof::lua::text::{Reading, Span, Symbol};
 use lockproof::redis::Reply;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -254,7 +254,7 @@ fn inputs(p: &Program, file: &LockFile) -> Vec<Input> {
             Waiting::Ready => inputs.push(wake(thread)),
             Waiting::Reply { .. } | Waiting::TimedOut { .. } => {
                 // A time stored a tick ago.
-                let stamp = Symbol::Time(Span { ms: 0, ticks: -1 }).text();
+                let stamp = Symbol::Time(Span { ms: 0, ticks: -1 }, Reading::STORED).text();
                 for answer in [
                     ok(),
                     Reply::Nil,

@@ -25,6 +25,7 @@ mod file;
 mod keys;
 mod names;
 mod program;
+mod readings;
 mod registry;
 mod run;
 mod types;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use super::error::LockError;
 use super::file::LockFile;
 use super::names::{self, Turn};
+use super::readings;
 use super::types::*;
 use super::words::{self, ClientHost, LockFields};
 use crate::lua::text::{Span, Symbol, Text};
@@ -192,10 +193,10 @@ impl Program {
         self.machine = self.shared.loaded.clone();
         self.client = Client::new();
         let start = match self.shared.config.scale {
-            Some(_) => Moment { ms: 0, tick: 0 },
+            Some(_) => Moment::default(),
             None => Moment {
                 ms: clock_ms,
-                tick: 0,
+                ..Moment::default()
             },
         };
         self.machine.clocks = Clocks {
@@ -234,7 +235,8 @@ impl Program {
             self.client.broken = !matches!(error, LockError::Driver { .. });
             return Err(error);
         }
-        self.settle();
+        let leaving = readings::send(&mut output.sent);
+        self.settle(&leaving);
         Ok(output)
     }
 
@@ -258,7 +260,7 @@ impl Program {
     }
 
     /// Numbers the memory anew, and drops what nobody can reach any more.
-    fn settle(&mut self) {
+    fn settle(&mut self, leaving: &[u16]) {
         // An idle client without threads cannot read its token any more: the next
         // attempt brings a new one.
         let client = &mut self.client;
@@ -268,6 +270,7 @@ impl Program {
         client.renewed |= client.holds > 0 && client.background();
         let (machine, mut threads, mut values) = self.parts();
         machine.settle(&mut threads, &mut values);
+        readings::settle(machine, &mut threads, &mut values, leaving);
     }
 
     /// The machine, all stacks, and all values that the client keeps.

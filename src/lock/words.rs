@@ -9,7 +9,7 @@ use super::banned::BANNED;
 use super::error::LockError;
 use super::file::{FIELDS, OPERATIONS};
 use super::registry::SCRIPTS;
-use crate::lua::text::Text;
+use crate::lua::text::{Reading, Text};
 use crate::lua::{
     Clock, Code, Flow, Host, Key, Machine, Moment, Native, RefusalKind, Stop, Table, TableId, Time,
     Value, Vm, lib,
@@ -250,7 +250,7 @@ impl Host for ClientHost {
 }
 
 impl ClientHost {
-    fn read(&self, vm: &Vm<'_>, clock: Clock) -> Run {
+    fn read(&self, vm: &mut Vm<'_>, clock: Clock) -> Run {
         if self.handle.is_none() {
             return Err(vm.error(
                 "a clock was read while the file is loaded; call now() inside an operation",
@@ -258,8 +258,20 @@ impl ClientHost {
         }
         let clocks = &vm.machine.clocks;
         let moment = match clock {
-            Clock::Wall => clocks.wall,
             Clock::Monotonic => clocks.monotonic,
+            Clock::Wall if clocks.scale.is_none() => clocks.wall,
+            Clock::Wall => {
+                let wall = clocks.wall;
+                let number = vm.machine.readings.saturating_add(1);
+                if number > Reading::MAX {
+                    return Err(vm.refuse(RefusalKind::Limit, "reads the clock too often at once"));
+                }
+                vm.machine.readings = number;
+                Moment {
+                    reading: Reading::own(number),
+                    ..wall
+                }
+            }
         };
         Ok(vec![Value::Time(Time::At(clock, moment))])
     }
@@ -369,7 +381,13 @@ fn fixed(vm: &Vm<'_>, text: &[u8]) -> Result<Value, Stop> {
         return Ok(Value::Nil);
     };
     if vm.machine.clocks.scale.is_none() {
-        return Ok(Value::Time(Time::At(Clock::Wall, Moment { ms, tick: 0 })));
+        return Ok(Value::Time(Time::At(
+            Clock::Wall,
+            Moment {
+                ms,
+                ..Moment::default()
+            },
+        )));
     }
     let future = ms >= 10_000_000_000_000;
     if !future && ms > 1_000_000_000_000 {

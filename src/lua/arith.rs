@@ -50,7 +50,7 @@ pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>,
     }
     if let Some(symbol) = text::only_symbol(text.bytes()) {
         return match symbol {
-            Symbol::Time(_) | Symbol::Far(_) => Ok(clocks.time_of(symbol).map(Value::Time)),
+            Symbol::Time(..) | Symbol::Far(_) => Ok(clocks.time_of(symbol).map(Value::Time)),
             Symbol::Span(span) | Symbol::Count(span) => Ok(Some(Value::span(span))),
             Symbol::Fence => Ok(Some(fence())),
             Symbol::Name(_) => Err(Refusal::new(
@@ -498,7 +498,7 @@ pub(super) fn equal_texts(a: &Text, b: &Text, clocks: &Clocks) -> Result<Truth, 
 fn has_time(pieces: &[Piece]) -> bool {
     pieces
         .iter()
-        .any(|piece| matches!(piece, Piece::Symbol(Symbol::Time(_) | Symbol::Far(_))))
+        .any(|piece| matches!(piece, Piece::Symbol(Symbol::Time(..) | Symbol::Far(_))))
 }
 
 fn is_part(text: &[u8], part: &[u8]) -> bool {
@@ -506,7 +506,8 @@ fn is_part(text: &[u8], part: &[u8]) -> bool {
 }
 
 fn same_shape(a: &[Piece], b: &[Piece], clocks: &Clocks) -> Result<Truth, Refusal> {
-    let mut open = None;
+    let mut unknown = None;
+    let mut may_differ = None;
     let mut aligned = true;
     for pair in a.iter().zip(b) {
         match pair {
@@ -515,15 +516,17 @@ fn same_shape(a: &[Piece], b: &[Piece], clocks: &Clocks) -> Result<Truth, Refusa
             (Piece::Symbol(a), Piece::Symbol(b)) => match equal_symbols(*a, *b, clocks) {
                 Ok(Truth::Yes) => {}
                 // With equal surroundings, one difference is enough.
-                Ok(_) if aligned => return Ok(Truth::No),
-                Ok(_) => {}
-                Err(refusal) => open = Some(refusal),
+                Ok(Truth::No) if aligned => return Ok(Truth::No),
+                Ok(Truth::No) => {}
+                Ok(Truth::Open(at_ticks)) => may_differ = Some(at_ticks && may_differ != Some(false)),
+                Err(refusal) => unknown = Some(refusal),
             },
             _ => aligned = false,
         }
     }
     if aligned {
-        return open.map_or(Ok(Truth::Yes), Err);
+        let truth = may_differ.map_or(Truth::Yes, Truth::Open);
+        return unknown.map_or(Ok(truth), Err);
     }
     let plain = |pieces: &[Piece]| {
         let parts = pieces.iter().map(|piece| match piece {
@@ -590,16 +593,7 @@ fn equal_symbols(a: Symbol, b: Symbol, clocks: &Clocks) -> Result<Truth, Refusal
             "compares the value of a fence, of which the model knows only that it grows",
         )),
         _ => match (clocks.time_of(a), clocks.time_of(b)) {
-            // The same stamp, stored and read back.
-            (Some(Time::At(clock, one)), Some(Time::At(_, other)))
-                if one == other && clocks.is_near(Time::At(clock, one)) =>
-            {
-                Ok(Truth::Yes)
-            }
-            (Some(a), Some(b)) => match clocks.same(a, b)? {
-                Truth::Open(_) => Ok(Truth::Yes),
-                truth => Ok(truth),
-            },
+            (Some(a), Some(b)) => clocks.same_stamp(a, b),
             _ => Ok(Truth::No),
         },
     }
@@ -637,13 +631,13 @@ pub(super) fn time_text(time: Time, clocks: &Clocks) -> Result<Text, Refusal> {
             "writes a time of the monotonic clock as a text; its numbers mean nothing to anybody else, use now()",
         )),
         Time::At(Clock::Wall, moment) => Ok(match clocks.scale {
-            Some(_) => Text::symbolic(
-                Symbol::Time(Span {
+            Some(_) => {
+                let span = Span {
                     ms: moment.ms,
                     ticks: moment.tick,
-                })
-                .text(),
-            ),
+                };
+                Text::symbolic(Symbol::Time(span, moment.reading).text())
+            }
             None => Text::plain(moment.ms.to_string()),
         }),
         Time::Far(far, 0) => Ok(Text::symbolic(Symbol::Far(far).text())),
@@ -675,11 +669,18 @@ pub(super) fn join(parts: &[Text]) -> Result<Text, Refusal> {
 /// # Errors
 /// If that depends on what the model does not have.
 pub fn same_text(a: &Text, b: &Text, scale: super::model::Scale) -> Result<bool, Refusal> {
-    let start = super::value::Moment { ms: 0, tick: 0 };
+    let start = super::value::Moment::default();
     let clocks = Clocks {
         wall: start,
         monotonic: start,
         scale: Some(scale),
     };
-    Ok(equal_texts(a, b, &clocks)? != Truth::No)
+    match equal_texts(a, b, &clocks)? {
+        Truth::Yes => Ok(true),
+        Truth::No => Ok(false),
+        Truth::Open(_) => Err(Refusal::new(
+            RefusalKind::Rounding,
+            "compares two times of one tick, which may be one or not",
+        )),
+    }
 }

@@ -20,7 +20,7 @@ impl Machine {
         let mut heap = Heap::default();
         let globals = heap.table(Table::default());
         let text_methods = heap.table(Table::default());
-        let start = Moment { ms: 0, tick: 0 };
+        let start = Moment::default();
         Machine {
             code,
             heap,
@@ -39,6 +39,7 @@ impl Machine {
             orders: 1,
             texts_for_errors: false,
             strict_times: false,
+            readings: 0,
         }
     }
 
@@ -143,10 +144,13 @@ impl Machine {
         let now = self.clocks.wall;
         Text::symbolic(text::map_symbols(text, |symbol, out| {
             match symbol {
-                Symbol::Time(span) => Symbol::Time(Span {
-                    ms: span.ms + now.ms,
-                    ticks: span.ticks + now.tick,
-                }),
+                Symbol::Time(span, reading) => {
+                    let span = Span {
+                        ms: span.ms + now.ms,
+                        ticks: span.ticks + now.tick,
+                    };
+                    Symbol::Time(span, reading)
+                }
                 Symbol::Far(far) => Symbol::Far(Far {
                     node,
                     read: self.clocks.monotonic.tick,
@@ -180,7 +184,7 @@ impl Machine {
     fn relative(&self, symbol: Symbol) -> Symbol {
         match self.clocks.time_of(symbol) {
             Some(time) => match self.clocks.know(time) {
-                Known::At(_, span) => Symbol::Time(span),
+                Known::At(_, span) => Symbol::Time(span, time.reading()),
                 Known::Past(_, far) | Known::Future(_, far) => Symbol::Far(Far { read: 0, ..far }),
             },
             None => symbol,
@@ -378,6 +382,7 @@ impl Writer<'_> {
                 self.out.push(clock as u8);
                 self.number(span.ms);
                 self.number(i64::from(span.ticks));
+                self.out.extend(time.reading().bytes());
             }
             Known::Past(bound, far) | Known::Future(bound, far) => {
                 self.out.push(2 + u8::from(far.future));

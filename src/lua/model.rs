@@ -210,6 +210,18 @@ impl Clocks {
         }
     }
 
+    /// Are `a` and `b` one as texts? A reading is like itself.
+    pub(super) fn same_stamp(&self, a: Time, b: Time) -> Result<Truth, Refusal> {
+        if let (Time::At(_, one), Time::At(_, other)) = (a, b)
+            && one.reading.is(other.reading)
+            && one.since(other) == Span::default()
+            && self.is_near(a)
+        {
+            return Ok(Truth::Yes);
+        }
+        self.same(a, b)
+    }
+
     /// `a - b`.
     pub(super) fn between(&self, a: Time, b: Time) -> Result<Value, Refusal> {
         use Known::{At, Future, Past};
@@ -286,11 +298,12 @@ impl Clocks {
     /// The moment that a symbol's distance names, or what is known of it.
     pub(super) fn time_of(&self, symbol: Symbol) -> Option<Time> {
         match symbol {
-            Symbol::Time(span) => Some(Time::At(
+            Symbol::Time(span, reading) => Some(Time::At(
                 Clock::Wall,
                 Moment {
                     ms: span.ms,
                     tick: span.ticks,
+                    reading,
                 },
             )),
             Symbol::Far(far) => Some(Time::Far(far, 0)),

@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// Tables behind tables, as MAXTAGLOOP.
 const CHAIN_MAX: usize = 100;
 
+const TIME_AS_KEY: &str =
+    "uses a time, a measured duration or the length of a token as the key of a table";
+
 type Run<T> = Result<T, Stop>;
 type Called = super::code::Called;
 
@@ -34,22 +37,26 @@ impl Vm<'_> {
     fn key(&self, table: super::value::TableId, key: &Value) -> Run<Option<Key>> {
         match key {
             Value::Text(text) if text.is_symbolic() => {
+                if super::text::has_own_reading(text.bytes()) {
+                    return Err(self.refuse(RefusalKind::Digits, TIME_AS_KEY));
+                }
                 for known in self.machine.heap.get(table).rest.keys() {
                     if let Key::Text(known) = known
                         && known != text
                         && known.is_symbolic()
                     {
-                        arith::equal_texts(known, text, &self.machine.clocks)
-                            .map_err(|refusal| self.refused(refusal))?;
+                        match arith::equal_texts(known, text, &self.machine.clocks) {
+                            Ok(Truth::No) => {}
+                            Ok(_) => return Err(self.refuse(RefusalKind::Rounding, TIME_AS_KEY)),
+                            Err(refusal) => return Err(self.refused(refusal)),
+                        }
                     }
                 }
                 Ok(Key::of(key))
             }
-            Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Place(_) => Err(self
-                .refuse(
-                    RefusalKind::Digits,
-                    "uses a time, a measured duration or the length of a token as the key of a table",
-                )),
+            Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Place(_) => {
+                Err(self.refuse(RefusalKind::Digits, TIME_AS_KEY))
+            }
             _ => Ok(Key::of(key)),
         }
     }
@@ -438,9 +445,8 @@ pub(super) fn place_after(text: &[u8]) -> Place {
     for piece in super::text::pieces(text) {
         match piece {
             super::text::Piece::Plain(bytes) => place.plain += bytes.len() as i64,
-            super::text::Piece::Symbol(symbol) => place.symbols.push(symbol),
+            super::text::Piece::Symbol(symbol) => place.pass(symbol),
         }
     }
-    place.symbols.sort_unstable();
     place
 }

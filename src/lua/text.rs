@@ -47,6 +47,60 @@ impl Span {
     }
 }
 
+/// Which reading of a clock a time stamp is. Two readings within a tick may show one ms, or not;
+/// one reading always shows the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reading(u16);
+
+impl Reading {
+    /// One that came from a server, or that a server keeps.
+    pub const STORED: Reading = Reading(0);
+    /// The highest number of a client's own readings.
+    pub const MAX: u16 = 0x7fff;
+    const SENT: u16 = 0x8000;
+
+    /// A client's own, of those that it remembers the one with this number (from 1).
+    pub fn own(number: u16) -> Reading {
+        Reading(number.clamp(1, Reading::MAX))
+    }
+
+    /// The number of a client's own, 0 if it came from a server.
+    pub fn number(self) -> u16 {
+        self.0 & Reading::MAX
+    }
+
+    /// As bytes of a text or a key.
+    pub(super) fn bytes(self) -> [u8; 2] {
+        self.0.to_be_bytes()
+    }
+
+    /// The same with another number.
+    #[must_use]
+    pub fn numbered(self, number: u16) -> Reading {
+        Reading(self.0 & Reading::SENT | number)
+    }
+
+    /// It was sent to a server, so what a server tells may be this one.
+    #[must_use]
+    pub fn sent(self) -> Reading {
+        match self {
+            Reading::STORED => self,
+            Reading(own) => Reading(own | Reading::SENT),
+        }
+    }
+
+    /// Both are one reading of a clock. Stamps of one tick that servers tell are taken for one
+    /// (docs/model.md).
+    pub fn is(self, other: Reading) -> bool {
+        let may_be_stored = |own: Reading| own == Reading::STORED || own.0 & Reading::SENT != 0;
+        match (self.number(), other.number()) {
+            (0, _) => may_be_stored(other),
+            (_, 0) => may_be_stored(self),
+            (one, another) => one == another,
+        }
+    }
+}
+
 /// What a name names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NameKind {
@@ -85,7 +139,7 @@ pub enum Symbol {
     Name(Name),
     /// A time stamp: the decimal ms since 1970 of the moment that is this far
     /// from the present (inside a program: from its tick 0).
-    Time(Span),
+    Time(Span, Reading),
     /// A time stamp beyond the horizon.
     Far(Far),
     /// The decimal text of a duration that came from subtracting times.
@@ -106,6 +160,7 @@ pub enum Piece<'a> {
 
 const NAME_LENGTH: usize = 4;
 const SPAN_LENGTH: usize = 14;
+const TIME_LENGTH: usize = SPAN_LENGTH + 2;
 const FAR_LENGTH: usize = 12;
 
 impl Symbol {
@@ -120,7 +175,10 @@ impl Symbol {
                 });
                 out.extend([name.who, name.mark]);
             }
-            Symbol::Time(span) => write_span(out, b'T', span),
+            Symbol::Time(span, reading) => {
+                write_span(out, b'T', span);
+                out.extend(reading.bytes());
+            }
             Symbol::Span(span) => write_span(out, b'S', span),
             Symbol::Count(span) => write_span(out, b'C', span),
             Symbol::Fence => out.push(b'N'),
@@ -136,7 +194,7 @@ impl Symbol {
 
     /// The symbol as a text of its own.
     pub fn text(self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(SPAN_LENGTH);
+        let mut out = Vec::with_capacity(TIME_LENGTH);
         self.write(&mut out);
         out
     }
@@ -154,7 +212,10 @@ impl Symbol {
         match kind {
             b't' => name(NameKind::Token),
             b'o' => name(NameKind::Owner),
-            b'T' => Some((Symbol::Time(read_span(rest)?), SPAN_LENGTH)),
+            b'T' => {
+                let reading = u16::from_be_bytes(rest.get(12..14)?.try_into().ok()?);
+                Some((Symbol::Time(read_span(rest)?, Reading(reading)), TIME_LENGTH))
+            }
             b'S' => Some((Symbol::Span(read_span(rest)?), SPAN_LENGTH)),
             b'C' => Some((Symbol::Count(read_span(rest)?), SPAN_LENGTH)),
             b'N' => Some((Symbol::Fence, 2)),
@@ -228,6 +289,11 @@ pub fn symbols(text: &[u8]) -> impl Iterator<Item = Symbol> + '_ {
     })
 }
 
+/// True if there is a client's own reading of its clock in the text.
+pub fn has_own_reading(text: &[u8]) -> bool {
+    symbols(text).any(|symbol| matches!(symbol, Symbol::Time(_, r) if r != Reading::STORED))
+}
+
 /// True if there is a symbol in the text.
 pub fn has_symbols(text: &[u8]) -> bool {
     symbols(text).next().is_some()
@@ -287,7 +353,7 @@ impl fmt::Display for Symbol {
                     }
                 }
             }
-            Symbol::Time(span) => write!(f, "<time {:+} ms {:+} ticks>", span.ms, span.ticks),
+            Symbol::Time(span, _) => write!(f, "<time {:+} ms {:+} ticks>", span.ms, span.ticks),
             Symbol::Far(far) if far.future => write!(f, "<time far ahead>"),
             Symbol::Far(_) => write!(f, "<time long ago>"),
             Symbol::Fence => write!(f, "<fence>"),
@@ -364,10 +430,11 @@ mod tests {
             who: b'A',
             mark: b'0',
         });
-        let time = Symbol::Time(Span {
+        let span = Span {
             ms: -4000,
             ticks: 3,
-        });
+        };
+        let time = Symbol::Time(span, Reading::own(2).sent());
         let far = Symbol::Far(Far {
             future: false,
             place: 77,

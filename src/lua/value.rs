@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::text::{Span, Symbol, Text};
+use super::text::{Reading, Span, Symbol, Text};
 
 /// A table, by its place in the [`super::heap::Heap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,11 +46,13 @@ pub enum Clock {
     Monotonic,
 }
 
-/// A moment: ms on its clock, and ticks since the program began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// A moment: ms on its clock, and ticks since the program began; and which reading of the
+/// clock told it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Moment {
     pub ms: i64,
     pub tick: i32,
+    pub reading: Reading,
 }
 
 impl Moment {
@@ -68,6 +70,7 @@ impl Moment {
         Moment {
             ms: self.ms + span.ms,
             tick: self.tick + span.ticks,
+            reading: self.reading,
         }
     }
 }
@@ -78,6 +81,16 @@ pub enum Time {
     At(Clock, Moment),
     /// Beyond the horizon, and moved by so many ms from there.
     Far(super::text::Far, i64),
+}
+
+impl Time {
+    /// Which reading of the clock it is.
+    pub fn reading(self) -> Reading {
+        match self {
+            Time::At(_, moment) => moment.reading,
+            Time::Far(..) => Reading::STORED,
+        }
+    }
 }
 
 /// A duration that came from subtracting times: `(ms + ticks * step) * scale` ms.
@@ -112,10 +125,19 @@ impl Place {
     /// duration or a fence the same symbol stands for many numbers.
     pub fn is_as_long_as(&self, other: &Place) -> bool {
         let fixed = |symbol: &Symbol| match symbol {
-            Symbol::Name(_) | Symbol::Time(_) | Symbol::Far(_) => true,
+            Symbol::Name(_) | Symbol::Time(..) | Symbol::Far(_) => true,
             Symbol::Span(_) | Symbol::Count(_) | Symbol::Fence => false,
         };
         self.symbols == other.symbols && self.symbols.iter().all(fixed)
+    }
+
+    /// One symbol more lies before it. Which reading a stamp is does not matter.
+    pub fn pass(&mut self, symbol: Symbol) {
+        self.symbols.push(match symbol {
+            Symbol::Time(span, _) => Symbol::Time(span, Reading::STORED),
+            other => other,
+        });
+        self.symbols.sort_unstable();
     }
 }
 

@@ -60,6 +60,9 @@ pub struct Machine {
     pub texts_for_errors: bool,
     /// Times are a type of their own, and no numbers.
     pub strict_times: bool,
+    /// The highest number of a reading of the wall clock so far. A model's clients keep it low
+    /// between two steps.
+    pub readings: u16,
 }
 
 /// A function that runs.

@@ -65,7 +65,7 @@ impl Server {
             Some(Symbol::Span(span) | Symbol::Count(span)) if unit_ms == 1 && relative => {
                 Some(Amount::Span(span))
             }
-            Some(Symbol::Time(span)) if unit_ms == 1 && !relative => {
+            Some(Symbol::Time(span, _)) if unit_ms == 1 && !relative => {
                 self.notes_mut().clock = true;
                 let offset = self.now_ms() - self.present_ms();
                 // The server's clock is off by whole ticks.
@@ -199,7 +199,7 @@ pub fn no_name(text: &[u8]) -> Option<(RefusalKind, &'static str)> {
             RefusalKind::Horizon,
             "uses a time that lies too far back in the name of a key, a field or a member",
         )),
-        Symbol::Time(_) | Symbol::Span(_) | Symbol::Count(_) => Some((
+        Symbol::Time(..) | Symbol::Span(_) | Symbol::Count(_) => Some((
             RefusalKind::Rounding,
             "uses a time in the name of a key, a field or a member: two that are read moments apart may be one, or not",
         )),

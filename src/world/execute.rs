@@ -7,7 +7,8 @@ use crate::lua::text::{self, Symbol};
 use crate::lua::{Refusal, RefusalKind, Scale};
 use crate::redis::{self, Bytes, Notes, Place, Reply, ScriptEngine, Server, Value};
 
-use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
+use super::node::{self, CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
+use super::symbols;
 
 /// A counter that a command moves beyond this is taken to grow for ever.
 const COUNTER_MAX: i64 = 6;
@@ -126,7 +127,11 @@ impl<'e> Executor<'e> {
         let mut server = before.to_server(self.present, self.scale);
         server.set_lacks_replicas(alone);
         server.set_order(order);
-        let reply = server.execute(self.scripts, u32::from(client), argv);
+        let mut reply = server.execute(self.scripts, u32::from(client), argv);
+        // Readings are told apart in clients, and in a script's arguments, but not where they are kept.
+        if self.scale.is_some() && argv.iter().any(|word| text::has_own_reading(word)) {
+            reply = symbols::map_reply(&reply, &mut symbols::stored);
+        }
         let notes = server.take_notes();
         (server, reply, notes)
     }
@@ -157,7 +162,10 @@ impl<'e> Executor<'e> {
             let known = before.entries.iter().find(|entry| entry.key == *key);
             let mut entry = Entry {
                 key: key.clone(),
-                value: value.clone(),
+                value: match self.scale {
+                    Some(_) => node::map_text(value, &mut symbols::stored),
+                    None => value.clone(),
+                },
                 life: end.map(|end| server.life(end)),
                 writers: writers(known, value, &notes.written, key, client),
             };
@@ -476,10 +484,10 @@ fn stale_stamps(executed: &mut Executed, written: &[Place], scale: Scale) {
             let wrote = written
                 .iter()
                 .any(|p| p.key == entry.key && (p.element.as_ref() == place || place.is_none()));
-            let here = super::symbols::place(&entry.key, element);
+            let here = symbols::place(&entry.key, element);
             found |= text::symbols(text).any(|symbol| match symbol {
                 Symbol::Far(far) => far.future || far.place != here || far.node != 0,
-                Symbol::Time(span) => {
+                Symbol::Time(span, _) => {
                     let ms = span.value(scale.step_ms);
                     wrote && (ms <= -scale.horizon_ms / 2 || ms >= scale.horizon_ms)
                 }

@@ -356,7 +356,8 @@ impl Entry {
     }
 }
 
-fn map_text(value: &Value, rename: &mut impl FnMut(&[u8]) -> Vec<u8>) -> Value {
+/// A value with every text in it rewritten.
+pub(super) fn map_text(value: &Value, rename: &mut impl FnMut(&[u8]) -> Vec<u8>) -> Value {
     match value {
         Value::String(text) => Value::String(rename(text)),
         Value::Hash(hash) => Value::Hash(

@@ -15,7 +15,7 @@
 //! apart, and whether one is another that the program remembers, its tables do
 //! not follow: such a comparison is refused.
 
-use crate::lua::text::{self, Far, Name, NameKind, Span, Symbol};
+use crate::lua::text::{self, Far, Name, NameKind, Reading, Span, Symbol};
 use crate::lua::{Scale, mark, view};
 use crate::redis::Reply;
 
@@ -73,14 +73,25 @@ pub fn map_names(text: &[u8], mut f: impl FnMut(Name) -> Name) -> Vec<u8> {
 
 /// True if the text carries a time stamp.
 pub fn has_time(text: &[u8]) -> bool {
-    text::symbols(text).any(|symbol| matches!(symbol, Symbol::Time(_) | Symbol::Far(_)))
+    text::symbols(text).any(|symbol| matches!(symbol, Symbol::Time(..) | Symbol::Far(_)))
 }
 
 /// The text with every time stamp masked: what stays the same while it ages.
 pub fn mask_times(text: &[u8]) -> Vec<u8> {
     text::map_symbols(text, |symbol, out| {
         match symbol {
-            Symbol::Time(_) | Symbol::Far(_) => Symbol::Time(Span::default()),
+            Symbol::Time(..) | Symbol::Far(_) => Symbol::Time(Span::default(), Reading::STORED),
+            other => other,
+        }
+        .write(out);
+    })
+}
+
+/// The text as a server keeps it: its times are no client's own readings any more.
+pub fn stored(text: &[u8]) -> Vec<u8> {
+    text::map_symbols(text, |symbol, out| {
+        match symbol {
+            Symbol::Time(span, _) => Symbol::Time(span, Reading::STORED),
             other => other,
         }
         .write(out);
@@ -110,14 +121,14 @@ const LOST: Symbol = Symbol::Far(Far {
 pub fn age(text: &[u8], ticks: i32, scale: Scale, place: Option<u32>) -> Vec<u8> {
     text::map_symbols(text, |symbol, out| {
         match symbol {
-            Symbol::Time(span) => later(span.later(-ticks), scale, place),
+            Symbol::Time(span, reading) => later(span.later(-ticks), reading, scale, place),
             other => other,
         }
         .write(out);
     })
 }
 
-fn later(span: Span, scale: Scale, place: Option<u32>) -> Symbol {
+fn later(span: Span, reading: Reading, scale: Scale, place: Option<u32>) -> Symbol {
     let ms = span.value(scale.step_ms);
     if ms <= -scale.horizon_ms {
         return match place {
@@ -131,7 +142,7 @@ fn later(span: Span, scale: Scale, place: Option<u32>) -> Symbol {
         };
     }
     // What lies ahead comes nearer, and is told exactly.
-    Symbol::Time(span)
+    Symbol::Time(span, reading)
 }
 
 /// Texts of one reply as client `me` sees them, whose clock is `skew` ticks ahead.
@@ -161,7 +172,9 @@ impl ToLocal {
         text::map_symbols(text, |symbol, out| {
             match symbol {
                 Symbol::Name(name) => Symbol::Name(self.name(name)),
-                Symbol::Time(span) => later(span.later(-self.skew), self.scale, None),
+                Symbol::Time(span, reading) => {
+                    later(span.later(-self.skew), reading, self.scale, None)
+                }
                 other => other,
             }
             .write(out);
@@ -221,7 +234,7 @@ pub fn to_server(text: &[u8], me: u8, clients: u8, skew: i32, scale: Scale) -> V
                 (NameKind::Owner, view::OWN) => owner(me),
                 (NameKind::Owner, _) => owner((me + (name.mark >> 4)) % clients.max(1)),
             }),
-            Symbol::Time(span) => later(span.later(skew), scale, None),
+            Symbol::Time(span, reading) => later(span.later(skew), reading, scale, None),
             other => other,
         }
         .write(out);
@@ -312,7 +325,7 @@ mod tests {
     };
 
     fn stamp(ms: i64, ticks: i32) -> Vec<u8> {
-        Symbol::Time(Span { ms, ticks }).text()
+        Symbol::Time(Span { ms, ticks }, Reading::STORED).text()
     }
 
     fn name(name: Name) -> Vec<u8> {

@@ -30,7 +30,7 @@ fn word(symbol: Symbol) -> String {
                 format!("<tok{}{number}>", symbols::letter(client))
             }
         },
-        Symbol::Time(span) => (PRESENT + span.value(STEP)).to_string(),
+        Symbol::Time(span, _) => (PRESENT + span.value(STEP)).to_string(),
         other => other.to_string(),
     }
 }

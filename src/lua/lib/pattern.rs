@@ -495,7 +495,7 @@ mod tests {
         })
         .text();
         text.push(b':');
-        Symbol::Time(Default::default()).write(&mut text);
+        Symbol::Time(Default::default(), Default::default()).write(&mut text);
         text
     }
 

@@ -99,8 +99,7 @@ impl Vm<'_> {
                     if seen == wanted {
                         return Ok(at);
                     }
-                    seen.symbols.push(symbol);
-                    seen.symbols.sort_unstable();
+                    seen.pass(symbol);
                     at += symbol.text().len();
                 }
             }

@@ -316,7 +316,7 @@ fn note(notes: &mut Notes, refusal: Refusal) {
 
 /// Gives a machine its keys and arguments, its clock, and its bounds.
 fn prepare(machine: &mut Machine, server: &Server, job: &Job<'_>, behind: TableId) {
-    let start = Moment { ms: 0, tick: 0 };
+    let start = Moment::default();
     machine.clocks = Clocks {
         wall: start,
         monotonic: start,

@@ -181,7 +181,7 @@ impl Reading<'_> {
                 let (client, generation) = symbols::token_of(name)?;
                 self.take_token(text, client, generation, meaning)
             }
-            Symbol::Time(span) => number(self.now + span.value(self.step_ms)),
+            Symbol::Time(span, _) => number(self.now + span.value(self.step_ms)),
             Symbol::Span(Span { ms, ticks }) | Symbol::Count(Span { ms, ticks }) => {
                 number(ms + i64::from(ticks) * self.step_ms)
             }

@@ -1,0 +1,81 @@
+//! Which reading of its clock a stamp is that a program of a model keeps or sends.
+//!
+//! Two readings of one tick may show one ms, or not, so a program that compares them as
+//! texts goes both ways. A reading is like itself, though: each has a number, and what was
+//! sent may come back from a server ([`Reading::is`]).
+
+use super::types::Request;
+use crate::lua::text::{self, Reading, Symbol, Text};
+use crate::lua::{Machine, Moment, Thread, Time, Value};
+
+/// The numbers of the readings that leave for the first time. In the requests they are
+/// numbered anew, in order: which others the program remembers is not the servers' business.
+pub(super) fn send(requests: &mut [Request]) -> Vec<u16> {
+    let mut leaving = Vec::new();
+    for request in requests {
+        let mut met = Vec::new();
+        for word in &mut request.argv {
+            *word = map(word, &mut |reading| {
+                if reading.sent() != reading {
+                    leaving.push(reading.number());
+                }
+                reading.numbered(place(&mut met, reading.number()))
+            });
+        }
+    }
+    leaving
+}
+
+/// Numbers the readings that a program remembers anew, in the order in which they are met,
+/// so that equal states have equal numbers. Those `leaving` count as sent from now on.
+pub(super) fn settle(
+    machine: &mut Machine,
+    threads: &mut [&mut Thread],
+    values: &mut [&mut Value],
+    leaving: &[u16],
+) {
+    if machine.readings == 0 {
+        return;
+    }
+    let mut met = Vec::new();
+    let mut renumber = |reading: Reading| {
+        let new = reading.numbered(place(&mut met, reading.number()));
+        match leaving.contains(&reading.number()) {
+            true => new.sent(),
+            false => new,
+        }
+    };
+    machine.for_each_value(threads, values, &mut |value| match value {
+        Value::Time(Time::At(_, Moment { reading, .. })) if *reading != Reading::STORED => {
+            *reading = renumber(*reading);
+        }
+        Value::Text(text) if text.is_symbolic() => {
+            *text = Text::symbolic(map(text.bytes(), &mut renumber));
+        }
+        _ => {}
+    });
+    machine.readings = met.len() as u16;
+}
+
+/// The place of a number among those met, from 1.
+fn place(met: &mut Vec<u16>, number: u16) -> u16 {
+    let at = met.iter().position(|known| *known == number);
+    let at = at.unwrap_or_else(|| {
+        met.push(number);
+        met.len() - 1
+    });
+    at as u16 + 1
+}
+
+/// A text with each of the client's own readings replaced.
+fn map(text: &[u8], f: &mut impl FnMut(Reading) -> Reading) -> Vec<u8> {
+    text::map_symbols(text, |symbol, out| {
+        match symbol {
+            Symbol::Time(span, reading) if reading != Reading::STORED => {
+                Symbol::Time(span, f(reading))
+            }
+            other => other,
+        }
+        .write(out);
+    })
+}

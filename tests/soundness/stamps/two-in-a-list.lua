@@ -1,0 +1,22 @@
+-- Class: stamps
+-- Check: --assume none
+-- Truth: mutual-exclusion-belief not-holds
+-- Because: two stamps that one client stored in one tick need not be one text when both are
+-- read back.
+return {
+  scripts = { "release_if_owner" },
+
+  acquire = function(lock)
+    redis("SET", lock.key .. ":one", now())
+    redis("SET", lock.key .. ":other", now())
+    local one = redis("GET", lock.key .. ":one")
+    local other = redis("GET", lock.key .. ":other")
+    if one and other and one ~= other then redis("DEL", lock.key) end
+    if redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return held() end
+    return busy()
+  end,
+
+  release = function(lock)
+    return script("release_if_owner", { lock.key }, { lock.token }) == 1
+  end,
+}
