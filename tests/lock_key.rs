@@ -254,7 +254,7 @@ fn inputs(p: &Program, file: &LockFile) -> Vec<Input> {
             Waiting::Ready => inputs.push(wake(thread)),
             Waiting::Reply { .. } | Waiting::TimedOut { .. } => {
                 // A time stored a tick ago.
-                let stamp = Symbol::Time(Span { ms: 0, ticks: -1 }, Reading::STORED).text();
+                let stamp = Symbol::Time(Span { ms: 0, ticks: -1 }, Reading::default()).text();
                 for answer in [
                     ok(),
                     Reply::Nil,

@@ -36,7 +36,7 @@ fn argv(words: &str) -> Vec<Bytes> {
 /// Names in words; `@` is a time of the present.
 fn notation(word: &str) -> Bytes {
     match word {
-        "@" => Symbol::Time(Span::default(), Reading::STORED).text(),
+        "@" => Symbol::Time(Span::default(), Reading::default()).text(),
         word => written(word),
     }
 }
@@ -288,7 +288,7 @@ proptest! {
         me in 0u8..4, skew in -5i32..5, ms in -3_000i64..3_000, ticks in -3i32..3,
     ) {
         let local = |text: &[u8], me| ToLocal::new(me, 4, skew, FAR).text(text);
-        let stamp = |ticks| Symbol::Time(Span { ms, ticks }, Reading::STORED).text();
+        let stamp = |ticks| Symbol::Time(Span { ms, ticks }, Reading::default()).text();
         let name = |name| Symbol::Name(name).text();
         let text = [
             name(symbols::token(me, 0)), b":".to_vec(), stamp(ticks), b":".to_vec(),
@@ -310,7 +310,7 @@ proptest! {
     fn ageing_commutes_with_translation(skew in -5i32..5, ms in -3_000i64..3_000, ticks in -3i32..3) {
         let local = |text: &[u8]| ToLocal::new(0, 2, skew, FAR).text(text);
         let age = |text: &[u8]| symbols::age(text, 1, FAR, None);
-        let stored = Symbol::Time(Span { ms, ticks }, Reading::STORED).text();
+        let stored = Symbol::Time(Span { ms, ticks }, Reading::default()).text();
         prop_assert_eq!(local(&age(&stored)), age(&local(&stored)));
     }
 }

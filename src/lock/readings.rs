@@ -15,11 +15,11 @@ pub(super) fn send(requests: &mut [Request]) -> Vec<u16> {
     for request in requests {
         let mut met = Vec::new();
         for word in &mut request.argv {
-            *word = map(word, &mut |reading| {
-                if reading.sent() != reading {
-                    leaving.push(reading.number());
+            *word = map(word, &mut |reading, number| {
+                if !reading.is_sent() {
+                    leaving.push(number);
                 }
-                reading.numbered(place(&mut met, reading.number()))
+                reading.renamed(place(&mut met, number))
             });
         }
     }
@@ -38,16 +38,18 @@ pub(super) fn settle(
         return;
     }
     let mut met = Vec::new();
-    let mut renumber = |reading: Reading| {
-        let new = reading.numbered(place(&mut met, reading.number()));
-        match leaving.contains(&reading.number()) {
+    let mut renumber = |reading: Reading, number: u16| {
+        let new = reading.renamed(place(&mut met, number));
+        match leaving.contains(&number) {
             true => new.sent(),
             false => new,
         }
     };
     machine.for_each_value(threads, values, &mut |value| match value {
-        Value::Time(Time::At(_, Moment { reading, .. })) if *reading != Reading::STORED => {
-            *reading = renumber(*reading);
+        Value::Time(Time::At(_, Moment { reading, .. })) => {
+            if let Some(number) = reading.number() {
+                *reading = renumber(*reading, number);
+            }
         }
         Value::Text(text) if text.is_symbolic() => {
             *text = Text::symbolic(map(text.bytes(), &mut renumber));
@@ -67,12 +69,13 @@ fn place(met: &mut Vec<u16>, number: u16) -> u16 {
     at as u16 + 1
 }
 
-/// A text with each of the client's own readings replaced.
-fn map(text: &[u8], f: &mut impl FnMut(Reading) -> Reading) -> Vec<u8> {
+/// A text with each of the client's own readings replaced; `f` gets its number, too.
+fn map(text: &[u8], f: &mut impl FnMut(Reading, u16) -> Reading) -> Vec<u8> {
     text::map_symbols(text, |symbol, out| {
         match symbol {
-            Symbol::Time(span, reading) if reading != Reading::STORED => {
-                Symbol::Time(span, f(reading))
+            Symbol::Time(span, reading) => {
+                let new = reading.number().map(|number| f(reading, number));
+                Symbol::Time(span, new.unwrap_or(reading))
             }
             other => other,
         }

@@ -518,7 +518,9 @@ fn same_shape(a: &[Piece], b: &[Piece], clocks: &Clocks) -> Result<Truth, Refusa
                 // With equal surroundings, one difference is enough.
                 Ok(Truth::No) if aligned => return Ok(Truth::No),
                 Ok(Truth::No) => {}
-                Ok(Truth::Open(at_ticks)) => may_differ = Some(at_ticks && may_differ != Some(false)),
+                Ok(Truth::Open(at_ticks)) => {
+                    may_differ = Some(at_ticks && may_differ != Some(false))
+                }
                 Err(refusal) => unknown = Some(refusal),
             },
             _ => aligned = false,
@@ -593,7 +595,7 @@ fn equal_symbols(a: Symbol, b: Symbol, clocks: &Clocks) -> Result<Truth, Refusal
             "compares the value of a fence, of which the model knows only that it grows",
         )),
         _ => match (clocks.time_of(a), clocks.time_of(b)) {
-            (Some(a), Some(b)) => clocks.same_stamp(a, b),
+            (Some(a), Some(b)) => clocks.same(a, b),
             _ => Ok(Truth::No),
         },
     }

@@ -142,11 +142,6 @@ impl Clocks {
         }
     }
 
-    /// The time is within the horizon.
-    pub(super) fn is_near(&self, time: Time) -> bool {
-        matches!(self.know(time), Known::At(..))
-    }
-
     /// `a` and `b` are the same stamp: read at one place so soon after each other
     /// that nothing written in between can be that old.
     pub(super) fn same_far(&self, a: Far, b: Far) -> bool {
@@ -191,12 +186,14 @@ impl Clocks {
     /// Is `a == b`?
     pub(super) fn same(&self, a: Time, b: Time) -> Result<Truth, Refusal> {
         use Known::{At, Future, Past};
+        let one_reading = a.reading().is(b.reading());
         match (self.know(a), self.know(b)) {
             (At(one, a), At(other, b)) => {
                 if one != other {
                     return Err(mixed());
                 }
-                if a.ticks == b.ticks && (a.ms - b.ms).abs() <= MOMENT_MS && self.scale.is_some() {
+                let near = a.ticks == b.ticks && (a.ms - b.ms).abs() <= MOMENT_MS;
+                if near && self.scale.is_some() && !one_reading {
                     // Two readings within a tick may be one ms, or not.
                     return Ok(Truth::Open(a.ms == b.ms));
                 }
@@ -208,18 +205,6 @@ impl Clocks {
             },
             _ => Ok(Truth::No),
         }
-    }
-
-    /// Are `a` and `b` one as texts? A reading is like itself.
-    pub(super) fn same_stamp(&self, a: Time, b: Time) -> Result<Truth, Refusal> {
-        if let (Time::At(_, one), Time::At(_, other)) = (a, b)
-            && one.reading.is(other.reading)
-            && one.since(other) == Span::default()
-            && self.is_near(a)
-        {
-            return Ok(Truth::Yes);
-        }
-        self.same(a, b)
     }
 
     /// `a - b`.

@@ -49,24 +49,29 @@ impl Span {
 
 /// Which reading of a clock a time stamp is. Two readings within a tick may show one ms, or not;
 /// one reading always shows the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// In a client its own have numbers, and one that came from a server tells whose it is. So do
+/// those in a server: there only what a request brings for the first time has a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reading(u16);
 
 impl Reading {
-    /// One that came from a server, or that a server keeps.
-    pub const STORED: Reading = Reading(0);
-    /// The highest number of a client's own readings.
-    pub const MAX: u16 = 0x7fff;
     const SENT: u16 = 0x8000;
+    const KEPT: u16 = 0x4000;
+    const TWIN: u16 = 0x2000;
+    const LOW: u16 = 0x1fff;
+    /// The highest number of a client's own readings.
+    pub const MAX: u16 = Reading::LOW;
 
     /// A client's own, of those that it remembers the one with this number (from 1).
     pub fn own(number: u16) -> Reading {
         Reading(number.clamp(1, Reading::MAX))
     }
 
-    /// The number of a client's own, 0 if it came from a server.
-    pub fn number(self) -> u16 {
-        self.0 & Reading::MAX
+    /// One that a server keeps, of this client: its number in a server, in a client how many
+    /// clients after it.
+    pub fn kept(client: u8) -> Reading {
+        Reading(Reading::KEPT | u16::from(client))
     }
 
     /// As bytes of a text or a key.
@@ -74,30 +79,55 @@ impl Reading {
         self.0.to_be_bytes()
     }
 
-    /// The same with another number.
-    #[must_use]
-    pub fn numbered(self, number: u16) -> Reading {
-        Reading(self.0 & Reading::SENT | number)
+    /// The number of a client's own.
+    pub fn number(self) -> Option<u16> {
+        (self.0 & Reading::KEPT == 0).then_some(self.0 & Reading::LOW)
     }
 
-    /// It was sent to a server, so what a server tells may be this one.
+    /// Whose it is that a server keeps.
+    pub fn client(self) -> Option<u8> {
+        (self.0 & Reading::KEPT != 0).then_some((self.0 & Reading::LOW) as u8)
+    }
+
+    /// An own one with another number, or a kept one of another client.
+    #[must_use]
+    pub fn renamed(self, to: u16) -> Reading {
+        Reading(self.0 & !Reading::LOW | to & Reading::LOW)
+    }
+
+    /// An own one was sent to a server, so what a server tells may be this one.
+    pub fn is_sent(self) -> bool {
+        self.0 & Reading::SENT != 0
+    }
+
+    /// The same, sent.
     #[must_use]
     pub fn sent(self) -> Reading {
-        match self {
-            Reading::STORED => self,
-            Reading(own) => Reading(own | Reading::SENT),
-        }
+        Reading(self.0 | Reading::SENT)
     }
 
-    /// Both are one reading of a clock. Stamps of one tick that servers tell are taken for one
-    /// (docs/model.md).
+    /// A kept one beside another one of its client and tick.
+    #[must_use]
+    pub fn twin(self) -> Reading {
+        Reading(self.0 | Reading::TWIN)
+    }
+
+    /// Both are surely one reading of a clock.
     pub fn is(self, other: Reading) -> bool {
-        let may_be_stored = |own: Reading| own == Reading::STORED || own.0 & Reading::SENT != 0;
-        match (self.number(), other.number()) {
-            (0, _) => may_be_stored(other),
-            (_, 0) => may_be_stored(self),
-            (one, another) => one == another,
+        let twins = (self.0 | other.0) & Reading::TWIN != 0;
+        match (self.client(), other.client()) {
+            (None, None) => self.number() == other.number(),
+            (Some(one), Some(another)) => one == another && !twins,
+            (None, Some(whose)) => self.is_sent() && whose == 0 && !twins,
+            (Some(whose), None) => other.is_sent() && whose == 0 && !twins,
         }
+    }
+}
+
+impl Default for Reading {
+    /// The first client's, or the client's own, kept by a server.
+    fn default() -> Reading {
+        Reading::kept(0)
     }
 }
 
@@ -214,7 +244,10 @@ impl Symbol {
             b'o' => name(NameKind::Owner),
             b'T' => {
                 let reading = u16::from_be_bytes(rest.get(12..14)?.try_into().ok()?);
-                Some((Symbol::Time(read_span(rest)?, Reading(reading)), TIME_LENGTH))
+                Some((
+                    Symbol::Time(read_span(rest)?, Reading(reading)),
+                    TIME_LENGTH,
+                ))
             }
             b'S' => Some((Symbol::Span(read_span(rest)?), SPAN_LENGTH)),
             b'C' => Some((Symbol::Count(read_span(rest)?), SPAN_LENGTH)),
@@ -291,7 +324,7 @@ pub fn symbols(text: &[u8]) -> impl Iterator<Item = Symbol> + '_ {
 
 /// True if there is a client's own reading of its clock in the text.
 pub fn has_own_reading(text: &[u8]) -> bool {
-    symbols(text).any(|symbol| matches!(symbol, Symbol::Time(_, r) if r != Reading::STORED))
+    symbols(text).any(|symbol| matches!(symbol, Symbol::Time(_, r) if r.client().is_none()))
 }
 
 /// True if there is a symbol in the text.

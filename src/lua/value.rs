@@ -88,7 +88,7 @@ impl Time {
     pub fn reading(self) -> Reading {
         match self {
             Time::At(_, moment) => moment.reading,
-            Time::Far(..) => Reading::STORED,
+            Time::Far(..) => Reading::default(),
         }
     }
 }
@@ -134,7 +134,7 @@ impl Place {
     /// One symbol more lies before it. Which reading a stamp is does not matter.
     pub fn pass(&mut self, symbol: Symbol) {
         self.symbols.push(match symbol {
-            Symbol::Time(span, _) => Symbol::Time(span, Reading::STORED),
+            Symbol::Time(span, _) => Symbol::Time(span, Reading::default()),
             other => other,
         });
         self.symbols.sort_unstable();

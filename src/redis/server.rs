@@ -225,6 +225,13 @@ impl Server {
             .map(|(key, entry)| (key, &entry.value, entry.end))
     }
 
+    /// Replaces the value of every key, its names aside.
+    pub fn map_values(&mut self, mut f: impl FnMut(&Value) -> Value) {
+        for entry in self.keys.values_mut() {
+            entry.value = f(&entry.value);
+        }
+    }
+
     /// How long a key that ends then still lives.
     pub fn life(&self, end: End) -> Span {
         let step_ms = self.watch.scale.map_or(0, |scale| scale.step_ms);

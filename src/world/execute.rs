@@ -7,7 +7,8 @@ use crate::lua::text::{self, Symbol};
 use crate::lua::{Refusal, RefusalKind, Scale};
 use crate::redis::{self, Bytes, Notes, Place, Reply, ScriptEngine, Server, Value};
 
-use super::node::{self, CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
+use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
+use super::stamps::Brought;
 use super::symbols;
 
 /// A counter that a command moves beyond this is taken to grow for ever.
@@ -128,9 +129,11 @@ impl<'e> Executor<'e> {
         server.set_lacks_replicas(alone);
         server.set_order(order);
         let mut reply = server.execute(self.scripts, u32::from(client), argv);
-        // Readings are told apart in clients, and in a script's arguments, but not where they are kept.
-        if self.scale.is_some() && argv.iter().any(|word| text::has_own_reading(word)) {
-            reply = symbols::map_reply(&reply, &mut symbols::stored);
+        if self.scale.is_some()
+            && let Some(brought) = Brought::by(client, argv, before)
+        {
+            reply = brought.reply(&reply);
+            server.map_values(|value| brought.value(value));
         }
         let notes = server.take_notes();
         (server, reply, notes)
@@ -162,10 +165,7 @@ impl<'e> Executor<'e> {
             let known = before.entries.iter().find(|entry| entry.key == *key);
             let mut entry = Entry {
                 key: key.clone(),
-                value: match self.scale {
-                    Some(_) => node::map_text(value, &mut symbols::stored),
-                    None => value.clone(),
-                },
+                value: value.clone(),
                 life: end.map(|end| server.life(end)),
                 writers: writers(known, value, &notes.written, key, client),
             };

@@ -28,6 +28,7 @@ mod reached;
 mod reading;
 pub mod rules;
 mod spin;
+mod stamps;
 pub mod symbols;
 mod system;
 pub mod tables;

@@ -80,18 +80,7 @@ pub fn has_time(text: &[u8]) -> bool {
 pub fn mask_times(text: &[u8]) -> Vec<u8> {
     text::map_symbols(text, |symbol, out| {
         match symbol {
-            Symbol::Time(..) | Symbol::Far(_) => Symbol::Time(Span::default(), Reading::STORED),
-            other => other,
-        }
-        .write(out);
-    })
-}
-
-/// The text as a server keeps it: its times are no client's own readings any more.
-pub fn stored(text: &[u8]) -> Vec<u8> {
-    text::map_symbols(text, |symbol, out| {
-        match symbol {
-            Symbol::Time(span, _) => Symbol::Time(span, Reading::STORED),
+            Symbol::Time(..) | Symbol::Far(_) => Symbol::Time(Span::default(), Reading::default()),
             other => other,
         }
         .write(out);
@@ -173,6 +162,7 @@ impl ToLocal {
             match symbol {
                 Symbol::Name(name) => Symbol::Name(self.name(name)),
                 Symbol::Time(span, reading) => {
+                    let reading = by(reading, self.clients - self.me, self.clients);
                     later(span.later(-self.skew), reading, self.scale, None)
                 }
                 other => other,
@@ -225,6 +215,14 @@ impl ToLocal {
     }
 }
 
+/// A kept reading of the client that comes so many after the one it names; an own one stays.
+fn by(reading: Reading, after: u8, clients: u8) -> Reading {
+    match reading.client() {
+        Some(client) => reading.renamed(u16::from((client + after) % clients.max(1))),
+        None => reading,
+    }
+}
+
 /// A client's text as the servers see it.
 pub fn to_server(text: &[u8], me: u8, clients: u8, skew: i32, scale: Scale) -> Vec<u8> {
     text::map_symbols(text, |symbol, out| {
@@ -234,7 +232,13 @@ pub fn to_server(text: &[u8], me: u8, clients: u8, skew: i32, scale: Scale) -> V
                 (NameKind::Owner, view::OWN) => owner(me),
                 (NameKind::Owner, _) => owner((me + (name.mark >> 4)) % clients.max(1)),
             }),
-            Symbol::Time(span, reading) => later(span.later(skew), reading, scale, None),
+            Symbol::Time(span, reading) => {
+                let reading = match reading.is_sent() {
+                    true => Reading::kept(me),
+                    false => by(reading, me, clients),
+                };
+                later(span.later(skew), reading, scale, None)
+            }
             other => other,
         }
         .write(out);
@@ -325,7 +329,7 @@ mod tests {
     };
 
     fn stamp(ms: i64, ticks: i32) -> Vec<u8> {
-        Symbol::Time(Span { ms, ticks }, Reading::STORED).text()
+        Symbol::Time(Span { ms, ticks }, Reading::default()).text()
     }
 
     fn name(name: Name) -> Vec<u8> {

@@ -13,8 +13,8 @@ return {
 
   acquire = function(lock)
     local one, other = now(), now()
-    redis("SET", lock.key .. ":one", one)
-    redis("SET", lock.key .. ":other", other)
+    redis("SET", lock.key .. ":one", one, "PX", 500)
+    redis("SET", lock.key .. ":other", other, "PX", 500)
     script("compare", { lock.key }, { one, other })
     if redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return held() end
     return busy()

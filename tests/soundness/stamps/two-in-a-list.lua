@@ -7,8 +7,8 @@ return {
   scripts = { "release_if_owner" },
 
   acquire = function(lock)
-    redis("SET", lock.key .. ":one", now())
-    redis("SET", lock.key .. ":other", now())
+    redis("SET", lock.key .. ":one", now(), "PX", 500)
+    redis("SET", lock.key .. ":other", now(), "PX", 500)
     local one = redis("GET", lock.key .. ":one")
     local other = redis("GET", lock.key .. ":other")
     if one and other and one ~= other then redis("DEL", lock.key) end

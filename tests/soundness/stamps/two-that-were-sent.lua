@@ -7,8 +7,8 @@ return {
 
   acquire = function(lock)
     local one, other = now(), now()
-    redis("SET", lock.key .. ":one", one)
-    redis("SET", lock.key .. ":other", other)
+    redis("SET", lock.key .. ":one", one, "PX", 500)
+    redis("SET", lock.key .. ":other", other, "PX", 500)
     if tostring(one) ~= tostring(other) then redis("DEL", lock.key) end
     if redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return held() end
     return busy()
