@@ -5,21 +5,27 @@
 //! sent may come back from a server ([`Reading::is`]).
 
 use super::types::Request;
-use crate::lua::text::{self, Reading, Symbol, Text};
+use crate::lua::text::{self, Reading, Span, Symbol, Text};
 use crate::lua::{Machine, Moment, Thread, Time, Value};
 
 /// The numbers of the readings that leave for the first time. In the requests they are
 /// numbered anew, in order: which others the program remembers is not the servers' business.
+/// Of several that were sent before, servers know no numbers: the later ones are twins.
 pub(super) fn send(requests: &mut [Request]) -> Vec<u16> {
     let mut leaving = Vec::new();
     for request in requests {
-        let mut met = Vec::new();
+        let (mut met, mut ticks) = (Vec::new(), Vec::new());
         for word in &mut request.argv {
-            *word = map(word, &mut |reading, number| {
+            *word = map(word, &mut |span, reading, number| {
+                let new = reading.renamed(place(&mut met, number));
+                let another = |(tick, of): &(i32, u16)| *tick == span.ticks && *of != number;
+                let twin = ticks.iter().any(another);
+                ticks.push((span.ticks, number));
                 if !reading.is_sent() {
                     leaving.push(number);
+                    return new;
                 }
-                reading.renamed(place(&mut met, number))
+                if twin { new.twin() } else { new }
             });
         }
     }
@@ -52,7 +58,9 @@ pub(super) fn settle(
             }
         }
         Value::Text(text) if text.is_symbolic() => {
-            *text = Text::symbolic(map(text.bytes(), &mut renumber));
+            *text = Text::symbolic(map(text.bytes(), &mut |_, reading, number| {
+                renumber(reading, number)
+            }));
         }
         _ => {}
     });
@@ -70,11 +78,11 @@ fn place(met: &mut Vec<u16>, number: u16) -> u16 {
 }
 
 /// A text with each of the client's own readings replaced; `f` gets its number, too.
-fn map(text: &[u8], f: &mut impl FnMut(Reading, u16) -> Reading) -> Vec<u8> {
+fn map(text: &[u8], f: &mut impl FnMut(Span, Reading, u16) -> Reading) -> Vec<u8> {
     text::map_symbols(text, |symbol, out| {
         match symbol {
             Symbol::Time(span, reading) => {
-                let new = reading.number().map(|number| f(reading, number));
+                let new = reading.number().map(|number| f(span, reading, number));
                 Symbol::Time(span, new.unwrap_or(reading))
             }
             other => other,

@@ -362,8 +362,11 @@ fn text_order(a: &Text, b: &Text, or_equal: bool, clocks: &Clocks) -> Result<Tru
     let at = common.count();
     let first = |text: &Text| text.bytes().get(at).copied();
     let plain = |byte: Option<u8>| byte.is_none_or(|byte| byte != text::MARK);
-    let cut = text::pieces(&a.bytes()[..at])
-        .all(|piece| !matches!(piece, Piece::Plain(bytes) if bytes.contains(&text::MARK)));
+    let cut = text::pieces(&a.bytes()[..at]).all(|piece| match piece {
+        Piece::Plain(bytes) => !bytes.contains(&text::MARK),
+        Piece::Symbol(Symbol::Time(_, reading)) => reading.is(reading),
+        Piece::Symbol(_) => true,
+    });
     if cut && plain(first(a)) && plain(first(b)) {
         return Ok((first(a) < first(b)).into());
     }

@@ -37,7 +37,7 @@ impl Vm<'_> {
     fn key(&self, table: super::value::TableId, key: &Value) -> Run<Option<Key>> {
         match key {
             Value::Text(text) if text.is_symbolic() => {
-                if super::text::has_own_reading(text.bytes()) {
+                if super::text::has_open_reading(text.bytes()) {
                     return Err(self.refuse(RefusalKind::Digits, TIME_AS_KEY));
                 }
                 for known in self.machine.heap.get(table).rest.keys() {

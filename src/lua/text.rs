@@ -106,6 +106,12 @@ impl Reading {
         Reading(self.0 | Reading::SENT)
     }
 
+    /// An own one that was sent, as a server keeps it of this client.
+    #[must_use]
+    pub fn keep(self, client: u8) -> Reading {
+        Reading(Reading::kept(client).0 | self.0 & Reading::TWIN)
+    }
+
     /// A kept one beside another one of its client and tick.
     #[must_use]
     pub fn twin(self) -> Reading {
@@ -319,6 +325,15 @@ pub fn symbols(text: &[u8]) -> impl Iterator<Item = Symbol> + '_ {
     pieces(quick).filter_map(|piece| match piece {
         Piece::Symbol(symbol) => Some(symbol),
         Piece::Plain(_) => None,
+    })
+}
+
+/// True if there is a stamp in the text of which equal bytes do not say that it is the same,
+/// or will not when it is numbered anew.
+pub fn has_open_reading(text: &[u8]) -> bool {
+    symbols(text).any(|symbol| match symbol {
+        Symbol::Time(_, reading) => reading.client().is_none() || !reading.is(reading),
+        _ => false,
     })
 }
 

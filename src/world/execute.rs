@@ -8,7 +8,7 @@ use crate::lua::{Refusal, RefusalKind, Scale};
 use crate::redis::{self, Bytes, Notes, Place, Reply, ScriptEngine, Server, Value};
 
 use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
-use super::stamps::Brought;
+use super::stamps;
 use super::symbols;
 
 /// A counter that a command moves beyond this is taken to grow for ever.
@@ -129,11 +129,8 @@ impl<'e> Executor<'e> {
         server.set_lacks_replicas(alone);
         server.set_order(order);
         let mut reply = server.execute(self.scripts, u32::from(client), argv);
-        if self.scale.is_some()
-            && let Some(brought) = Brought::by(client, argv, before)
-        {
-            reply = brought.reply(&reply);
-            server.map_values(|value| brought.value(value));
+        if self.scale.is_some() {
+            reply = stamps::keep(&mut server, client, argv, reply);
         }
         let notes = server.take_notes();
         (server, reply, notes)

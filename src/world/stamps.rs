@@ -2,41 +2,35 @@
 //!
 //! A request brings readings of its client's clock. As soon as it is executed a server keeps
 //! them, and all that is left is whose they are. Two of one client and one tick cannot be told
-//! apart by that: the later one is a *twin*, and whether it is like another one is open.
+//! apart by that: where the earlier one is still there, the later one is a *twin*, and whether
+//! it is like another one is open.
 
-use super::node::{Keyspace, map_text};
+use super::node::map_text;
 use super::symbols;
 use crate::lua::text::{self, Reading, Span, Symbol};
-use crate::redis::{Bytes, Reply, Value};
+use crate::redis::{Bytes, Reply, Server, Value};
 
-/// A request that is executed, with what stood in the server before.
-pub(super) struct Brought<'e> {
-    client: u8,
-    argv: &'e [Bytes],
-    before: &'e Keyspace,
+/// A server keeps what a request of `client` brought to it. Gives the reply as it tells that.
+pub(super) fn keep(server: &mut Server, client: u8, argv: &[Bytes], reply: Reply) -> Reply {
+    if !argv.iter().any(|word| text::has_own_reading(word)) {
+        return reply;
+    }
+    let values = server.entries().flat_map(|(_, value, _)| texts(value));
+    let brought = Brought {
+        client,
+        beside: argv.iter().chain(values).flat_map(|t| stamps(t)).collect(),
+    };
+    server.map_values(|value| map_text(value, &mut |text| brought.kept(text)));
+    symbols::map_reply(&reply, &mut |text| brought.kept(text))
 }
 
-impl<'e> Brought<'e> {
-    /// Nothing if the request brings no readings.
-    pub(super) fn by(client: u8, argv: &'e [Bytes], before: &'e Keyspace) -> Option<Brought<'e>> {
-        let brings = argv.iter().any(|word| text::has_own_reading(word));
-        brings.then_some(Brought {
-            client,
-            argv,
-            before,
-        })
-    }
+struct Brought {
+    client: u8,
+    /// All stamps in the request, and in the server after it.
+    beside: Vec<(Span, Reading)>,
+}
 
-    /// The reply as it tells them.
-    pub(super) fn reply(&self, reply: &Reply) -> Reply {
-        symbols::map_reply(reply, &mut |text| self.kept(text))
-    }
-
-    /// The value of a key as it keeps them.
-    pub(super) fn value(&self, value: &Value) -> Value {
-        map_text(value, &mut |text| self.kept(text))
-    }
-
+impl Brought {
     fn kept(&self, text: &[u8]) -> Vec<u8> {
         text::map_symbols(text, |symbol, out| {
             match symbol {
@@ -51,24 +45,20 @@ impl<'e> Brought<'e> {
         })
     }
 
-    /// The client has brought another reading of that tick, before or now.
+    /// Another reading of the client and of that tick is there.
     fn has_another(&self, span: Span, reading: Reading) -> bool {
-        let another = |word: &[u8]| {
-            text::symbols(word).any(|symbol| match symbol {
-                Symbol::Time(other, of) => {
-                    let whose = of.client().is_none_or(|client| client == self.client);
-                    other.ticks == span.ticks && whose && of != reading
-                }
-                _ => false,
-            })
-        };
-        let texts = self
-            .before
-            .entries
-            .iter()
-            .flat_map(|entry| texts(&entry.value));
-        self.argv.iter().chain(texts).any(|text| another(text))
+        self.beside.iter().any(|(other, of)| {
+            let whose = of.client().is_none_or(|client| client == self.client);
+            other.ticks == span.ticks && whose && *of != reading
+        })
     }
+}
+
+fn stamps(text: &[u8]) -> impl Iterator<Item = (Span, Reading)> {
+    text::symbols(text).filter_map(|symbol| match symbol {
+        Symbol::Time(span, reading) => Some((span, reading)),
+        _ => None,
+    })
 }
 
 /// The texts of a value that may be stamps.

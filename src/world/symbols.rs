@@ -234,7 +234,7 @@ pub fn to_server(text: &[u8], me: u8, clients: u8, skew: i32, scale: Scale) -> V
             }),
             Symbol::Time(span, reading) => {
                 let reading = match reading.is_sent() {
-                    true => Reading::kept(me),
+                    true => reading.keep(me),
                     false => by(reading, me, clients),
                 };
                 later(span.later(skew), reading, scale, None)

@@ -8,7 +8,6 @@ return {
 
   acquire = function(lock)
     local mine = now()
-    redis("SET", lock.key .. ":" .. lock.owner, mine)
     redis("SET", lock.key .. ":last", mine, "PX", 500)
     local last = redis("GET", lock.key .. ":last")
     if last and last ~= tostring(mine) then redis("DEL", lock.key) end

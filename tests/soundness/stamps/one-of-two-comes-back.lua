@@ -1,15 +1,17 @@
 -- Class: stamps
--- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
--- Because: the first reading was sent, and the second is compared with what is there.
+-- Check: --clients 1 --assume none
+-- Truth: deadlock-freedom not-holds
+-- Because: the first reading was sent, and the second is compared with what is there. Where they
+-- differ, the lock is taken for ever.
 return {
   scripts = { "release_if_owner" },
 
   acquire = function(lock)
     local one = now()
     redis("SET", lock.key .. ":seen", one)
-    local other = now()
-    if redis("GET", lock.key .. ":seen") ~= tostring(other) then redis("DEL", lock.key) end
+    local other = tostring(now())
+    if redis("GET", lock.key .. ":seen") ~= other then redis("SET", lock.key, "taken") end
+    if tostring(one) == other then return busy() end
     if redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return held() end
     return busy()
   end,

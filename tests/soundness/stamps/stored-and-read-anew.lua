@@ -1,14 +1,14 @@
 -- Class: stamps
--- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
+-- Check: --clients 1 --assume none
+-- Truth: deadlock-freedom not-holds
 -- Because: what was stored is one reading of the clock, and what it is compared with a later
--- one. They differ as soon as a millisecond passes between.
+-- one. As soon as a millisecond passes between, the lock is taken for ever.
 return {
   scripts = { "release_if_owner" },
 
   acquire = function(lock)
     redis("SET", lock.key .. ":seen", now())
-    if redis("GET", lock.key .. ":seen") ~= tostring(now()) then redis("DEL", lock.key) end
+    if redis("GET", lock.key .. ":seen") ~= tostring(now()) then redis("SET", lock.key, "taken") end
     if redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return held() end
     return busy()
   end,

@@ -1,15 +1,16 @@
 -- Class: stamps
--- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
--- Because: that both were sent to a server does not make one reading of two.
+-- Check: --clients 1 --assume none
+-- Truth: deadlock-freedom not-holds
+-- Because: that both were sent to a server does not make one reading of two. Where they differ,
+-- the lock is taken for ever.
 return {
   scripts = { "release_if_owner" },
 
   acquire = function(lock)
     local one, other = now(), now()
-    redis("SET", lock.key .. ":one", one, "PX", 500)
-    redis("SET", lock.key .. ":other", other, "PX", 500)
-    if tostring(one) ~= tostring(other) then redis("DEL", lock.key) end
+    redis("SET", lock.key .. ":seen", one)
+    redis("SET", lock.key .. ":seen", other)
+    if tostring(one) ~= tostring(other) then redis("SET", lock.key, "taken") end
     if redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return held() end
     return busy()
   end,
