@@ -78,7 +78,7 @@ fn own_settings(scenario: &Scenario, lock: &str) -> Checked {
     workload(&own)
         .and_then(|()| nemesis(&own))
         .map_err(|wrong| Complaint {
-            at: format!("[expect.{lock}"),
+            at: format!("[expect.{lock}]"),
             text: format!("{lock}: {}", wrong.text),
         })
 }
