@@ -183,6 +183,7 @@ fn one_seed_is_this_schedule_byte_for_byte() {
         fault_ms: (100, 500),
         together: 2,
         when: When::AnyTime,
+        growing: false,
     };
     insta::assert_snapshot!(Schedule::generate(7, &plan, 3_000).to_json());
 }
@@ -216,6 +217,7 @@ async fn a_schedule_tells_what_it_does_and_heals_at_its_end() {
         fault_ms: (20, 60),
         together: 2,
         when: When::AnyTime,
+        growing: false,
     };
     let schedule = Schedule::generate(3, &plan, 600);
     println!("{}", schedule.to_json());

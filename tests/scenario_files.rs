@@ -151,7 +151,27 @@ fn contradictions_are_told_with_their_line() {
         (
             "[expect.token]\n",
             "[expect.token]\nwork_ms = [9, 1]\n",
-            "from the smaller to the larger",
+            "token: `work_ms` is [from, to] in ms, from the smaller to the larger",
+        ),
+        (
+            "[expect.token]\n",
+            "[expect.token]\nrest_ms = [9, 1]\n",
+            "token: `rest_ms` is",
+        ),
+        (
+            "[expect.token]\n",
+            "[expect.token]\ntimeout_ms = 0\n",
+            "token: a command gives up after 1 to 60000 ms",
+        ),
+        (
+            "[expect.token]\n",
+            "[expect.token]\nttl_ms = 10\n",
+            "token: a lease lasts 20 to 600000 ms",
+        ),
+        (
+            "[expect.token]\n",
+            "[expect.token]\nnemesis = { faults = [{ fault = \"client-pause\", clients = [] }] }\n",
+            "token: `clients` of client-pause is empty",
         ),
         (
             "\"mutual-exclusion-belief\",\n  \"lost-updates\",\n]",
@@ -184,6 +204,32 @@ fn a_complaint_points_at_the_words() {
         line.unwrap() + 1,
         column.unwrap() + 1
     );
+    assert!(told.contains(&place), "{told}: {place}");
+}
+
+#[test]
+fn what_a_locks_own_table_says_stands_in_the_place_of_what_holds_for_all() {
+    let own = "[expect.token]\nwork_ms = [7, 8]\nrest_ms = [3, 4]\nttl_ms = 900\n\
+               timeout_ms = 70\nnemesis = { growing = true, faults = [{ fault = \"wait-timeout\" }] }\n";
+    let text = changed("[expect.token]\n", own);
+    let scenario = Scenario::parse(&text, "mine.toml").unwrap();
+    let token = scenario.with_lock("token");
+    assert_eq!((token.workload.work_ms.0, token.workload.work_ms.1), (7, 8));
+    assert_eq!((token.workload.rest_ms.0, token.workload.rest_ms.1), (3, 4));
+    assert_eq!((token.clients.ttl_ms, token.clients.timeout_ms), (900, 70));
+    assert!(token.nemesis.growing);
+    assert_eq!(token.nemesis.faults, [FaultSpec::WaitTimeout {}]);
+    for lock in ["redlock", "a-lock-of-nobody"] {
+        assert_eq!(scenario.with_lock(lock), scenario, "{lock}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_locks_own_table_is_told_at_that_table() {
+    let text = changed("[expect.token]\n", "[expect.token]\ntimeout_ms = 0\n");
+    let line = text.lines().position(|line| line == "[expect.token]");
+    let told = error(&text);
+    let place = format!("line {}, column 1", line.unwrap() + 1);
     assert!(told.contains(&place), "{told}: {place}");
 }
 

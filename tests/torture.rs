@@ -258,6 +258,78 @@ violated = ["mutual-exclusion-belief", "mutual-exclusion-effect"]
     assert!(history.contains("\"clients\":[0,1]"), "each once");
 }
 
+/// What clients and the nemesis did in one run of this story.
+fn events_of(story: &str, lock: &str) -> Vec<serde_json::Value> {
+    let place = Place::new();
+    let head = "schema = \"lockproof.scenario/1\"\nname = \"mine\"\nstory = \"A test.\"\n";
+    place.write("mine.toml", &format!("{head}{story}"));
+    let said = place.run(&format!("torture mine.toml --lock {lock}"));
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    let history = text(&place.path(&format!("runs/mine/{lock}/seed-1.history.jsonl")));
+    let events = history.lines().skip(1);
+    events
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_reentrant_lock_is_held_twice_where_the_workload_nests_and_another_is_not() {
+    let story = |lock: &str| {
+        format!(
+            "[clients]\ncount = 1\n[workload]\nwork_ms = [20, 30]\nnested = true\n\
+             [run]\nduration_ms = 500\n[expect.{lock}]\n"
+        )
+    };
+    let acts = |lock: &str| {
+        let events = events_of(&story(lock), lock);
+        let own = events
+            .into_iter()
+            .filter(|event| event["process"] == 0 && event["type"] == "ok");
+        let names = own.map(|event| event["f"].as_str().unwrap().to_owned());
+        names.take(6).collect::<Vec<_>>()
+    };
+    let nested = ["acquire", "read", "acquire", "release", "write", "release"];
+    assert_eq!(acts("reentrant-hash"), nested);
+    let plain = ["acquire", "read", "write", "release", "acquire", "read"];
+    assert_eq!(acts("token"), plain);
+}
+
+#[test]
+fn who_minds_its_validity_gives_the_lock_back_before_it_ends() {
+    let story = "[clients]\ncount = 1\nttl_ms = 400\n[workload]\nwork_ms = [5000, 5000]\n\
+                 within_validity = true\n[run]\nduration_ms = 1500\n[expect.token]\n";
+    let events = events_of(story, "token");
+    let at = |f: &str, kind: &str| -> Vec<u64> {
+        let found = events
+            .iter()
+            .filter(|event| event["f"] == f && event["type"] == kind && event["process"] == 0);
+        found.map(|event| event["time"].as_u64().unwrap()).collect()
+    };
+    let (held, left) = (at("acquire", "ok"), at("release", "invoke"));
+    assert!(held.len() > 2, "{events:#?}");
+    for (held, left) in held.iter().zip(left) {
+        // The machine may be late.
+        assert!((300..2_000).contains(&((left - held) / 1_000_000)));
+    }
+}
+
+#[test]
+fn a_clock_is_set_while_its_client_acquires_and_the_stated_validity_shows_it() {
+    let story = "[topology]\nlatency_ms = 100\n[clients]\ncount = 1\nttl_ms = 1000\n[model]\n\
+                 assumptions = [\"client-skew\"]\n[nemesis]\nquiet_ms = [90, 110]\n\
+                 fault_ms = [90, 110]\n\
+                 faults = [{ fault = \"client-skew\", clients = [\"clients\"], ms = -3000 }]\n\
+                 [run]\nduration_ms = 4000\n[expect.token]\n\
+                 violated = [\"mutual-exclusion-belief\", \"mutual-exclusion-validity\", \"mutual-exclusion-effect\"]\n";
+    let events = events_of(story, "token");
+    let stated = events
+        .iter()
+        .filter(|event| event["f"] == "acquire" && event["type"] == "ok")
+        .map(|event| event["value"]["validity_ms"].as_i64().unwrap());
+    let stated: Vec<i64> = stated.collect();
+    assert!(stated.iter().any(|ms| *ms > 3_000), "{stated:?}");
+}
+
 #[test]
 fn a_history_is_drawn_wherever_it_comes_from() {
     let place = Place::new();

@@ -77,6 +77,7 @@ pub fn row(
     outcomes: &Outcomes,
     command: String,
 ) -> ScenarioRow {
+    let scenario = &scenario.with_lock(lock);
     let expected = scenario.expect.get(lock);
     let mut row = ScenarioRow {
         scenario: scenario.name.clone(),

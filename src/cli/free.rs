@@ -114,9 +114,7 @@ impl Session<'_> {
             duration_ms: self.duration.as_millis() as u64,
             ..Outcomes::default()
         };
-        let mut scenario = self.scenario.clone();
-        let own_work = scenario.expect.get(&lock.name).and_then(|one| one.work_ms);
-        scenario.workload.work_ms = own_work.unwrap_or(scenario.workload.work_ms);
+        let mut scenario = self.scenario.with_lock(&lock.name);
         if self.attach.is_some() {
             let kind = free::topology_kind(&scenario, lock);
             attach::leave_out(&mut scenario, kind)?;

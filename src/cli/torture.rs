@@ -154,7 +154,12 @@ pub(super) fn pauses(asked: &[f64], scenario: &Scenario) -> Result<Vec<f64>, Fai
         )));
     }
     let pause = |fault: &FaultSpec| ["client-pause", "server-pause"].contains(&fault.name());
-    if scenario.nemesis.faults.is_empty() || !scenario.nemesis.faults.iter().all(pause) {
+    let own = scenario
+        .expect
+        .values()
+        .filter_map(|one| one.nemesis.as_ref());
+    let mut all = own.chain([&scenario.nemesis]);
+    if !all.all(|nemesis| !nemesis.faults.is_empty() && nemesis.faults.iter().all(pause)) {
         return Err(Failure::usage(anyhow!(
             "--pauses needs a scenario whose faults are client-pause or server-pause; {} has others",
             scenario.name

@@ -151,6 +151,12 @@ pub struct Workload {
     pub work_ms: Range,
     /// Rest between two attempts, in ms, drawn evenly.
     pub rest_ms: Range,
+    /// In the middle of the work a client of a reentrant lock acquires it once more,
+    /// and gives that hold back at the end. Of no meaning for other locks.
+    pub nested: bool,
+    /// Work ends 50 ms before the validity does that the lock stated. Of no meaning
+    /// for locks that state none.
+    pub within_validity: bool,
     /// Coupons in stock (`coupon` only).
     pub coupons: u32,
     /// How long a round lasts, in ms (`lottery` only).
@@ -164,6 +170,8 @@ impl Default for Workload {
             kind: WorkloadKind::Hold,
             work_ms: Range(1, 5),
             rest_ms: Range(0, 5),
+            nested: false,
+            within_validity: false,
             coupons: 1000,
             round_ms: 500,
         }
@@ -260,6 +268,9 @@ pub struct Nemesis {
     pub together: u16,
     /// What a fault waits for when its time has come.
     pub when: When,
+    /// Lengths are not drawn: each fault is longer than the one before it, and they go
+    /// evenly from the least to the most.
+    pub growing: bool,
     /// What may strike, each as likely as the others.
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub faults: Vec<FaultSpec>,
@@ -272,6 +283,7 @@ impl Default for Nemesis {
             fault_ms: Range(500, 1000),
             together: 1,
             when: When::AnyTime,
+            growing: false,
             faults: Vec::new(),
         }
     }
@@ -330,4 +342,36 @@ pub struct Expectation {
     /// Work under this lock, if not as the workload says: one that renews its lease
     /// may be held for longer than the lease.
     pub work_ms: Option<Range>,
+    /// Rest between two attempts at this lock, in ms, if not as the workload says.
+    pub rest_ms: Option<Range>,
+    /// The lease that clients of this lock ask for, in ms, if not as all clients do.
+    #[schemars(range(min = 20, max = 600000))]
+    pub ttl_ms: Option<i64>,
+    /// A command of this lock gives up after this many ms, if not as for all clients.
+    #[schemars(range(min = 1, max = 60000))]
+    pub timeout_ms: Option<i64>,
+    /// What the nemesis does where clients use this lock, in place of the whole
+    /// `[nemesis]`: the same story, at the moments at which this lock can be hurt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nemesis: Option<Nemesis>,
+}
+
+impl Scenario {
+    /// The scenario as free runs play it with this lock: what its own table says
+    /// stands in the place of what holds for all.
+    #[must_use]
+    pub fn with_lock(&self, lock: &str) -> Scenario {
+        let mut own = self.clone();
+        let Some(expected) = self.expect.get(lock) else {
+            return own;
+        };
+        own.workload.work_ms = expected.work_ms.unwrap_or(own.workload.work_ms);
+        own.workload.rest_ms = expected.rest_ms.unwrap_or(own.workload.rest_ms);
+        own.clients.ttl_ms = expected.ttl_ms.unwrap_or(own.clients.ttl_ms);
+        own.clients.timeout_ms = expected.timeout_ms.unwrap_or(own.clients.timeout_ms);
+        if let Some(nemesis) = &expected.nemesis {
+            own.nemesis = nemesis.clone();
+        }
+        own
+    }
 }

@@ -65,10 +65,22 @@ pub(super) fn scenario(scenario: &Scenario) -> Checked {
             "no lock has an expectation; add a table [expect.LOCK] for each lock it is about",
         );
     }
-    scenario
-        .expect
-        .iter()
-        .try_for_each(|(lock, expected)| expectation(lock, expected))
+    scenario.expect.iter().try_for_each(|(lock, expected)| {
+        expectation(lock, expected)?;
+        own_settings(scenario, lock)
+    })
+}
+
+/// What a lock's own table puts in the place of what holds for all has to make as
+/// much sense.
+fn own_settings(scenario: &Scenario, lock: &str) -> Checked {
+    let own = scenario.with_lock(lock);
+    workload(&own)
+        .and_then(|()| nemesis(&own))
+        .map_err(|wrong| Complaint {
+            at: format!("[expect.{lock}]"),
+            text: format!("{lock}: {}", wrong.text),
+        })
 }
 
 fn name(name: &str) -> Checked {
@@ -312,9 +324,6 @@ fn expectation(lock: &str, expected: &Expectation) -> Checked {
         );
         return complain(name, text);
     }
-    expected
-        .work_ms
-        .map_or(Ok(()), |work| ordered("work_ms", work))?;
     let mut observed = expected.observed.iter();
     observed.try_for_each(|name| demand(lock, expected, name))
 }

@@ -14,13 +14,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::stall;
 use super::store::{Store, StoreError};
@@ -35,6 +35,10 @@ use crate::trace::Outcome;
 /// An adapter may be stopped for as long as a scenario likes; it is given up
 /// after this much more than its client's own time-outs.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Who minds the validity of its lock stops working this long before its end: a
+/// process may be kept from running for a while.
+const BEFORE_THE_END: Duration = Duration::from_millis(50);
 
 /// What an actor is told, as one line of JSON on its standard input.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,6 +58,12 @@ pub struct Orders {
     pub work_ms: Range,
     /// Rest between two attempts, in ms.
     pub rest_ms: Range,
+    /// In the middle of the work, acquire once more.
+    #[serde(default)]
+    pub nested: bool,
+    /// Work ends before the stated validity does.
+    #[serde(default)]
+    pub within_validity: bool,
     /// How long a round of the lottery lasts, in ms.
     pub round_ms: u32,
     /// Decides every length and draw.
@@ -71,7 +81,7 @@ pub struct Orders {
 
 /// What ended an actor before its time; told on its standard error.
 #[derive(Debug, thiserror::Error)]
-enum ActorError {
+pub(super) enum ActorError {
     #[error("failed to read its orders: {0}")]
     Orders(String),
     #[error("failed to start a runtime: {0}")]
@@ -122,8 +132,8 @@ pub struct Skew {
 }
 
 /// Reads further lines on a thread that ends with the process.
-fn listen() -> Receiver<Skew> {
-    let (sender, receiver) = channel();
+fn listen() -> UnboundedReceiver<Skew> {
+    let (sender, receiver) = unbounded_channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lines() {
             let Ok(line) = line else { return };
@@ -174,7 +184,11 @@ impl Voice {
     }
 }
 
-async fn act(orders: Orders, voice: Voice, skews: Receiver<Skew>) -> Result<(), ActorError> {
+async fn act(
+    orders: Orders,
+    voice: Voice,
+    skews: UnboundedReceiver<Skew>,
+) -> Result<(), ActorError> {
     let (program, args) = orders.adapter.clone();
     let command = ClientCommand {
         name: format!("client {}", orders.process),
@@ -205,6 +219,7 @@ async fn act(orders: Orders, voice: Voice, skews: Receiver<Skew>) -> Result<(), 
         attempts: 0,
         acquired: 0,
         unsure: false,
+        validity: None,
         skews,
         skew_ms: 0,
         orders,
@@ -224,7 +239,10 @@ struct Actor {
     acquired: u64,
     /// Some release had an unknown outcome.
     unsure: bool,
-    skews: Receiver<Skew>,
+    /// How long the last acquire is valid, from its end on; `None` if it names no
+    /// bound.
+    validity: Option<Duration>,
+    skews: UnboundedReceiver<Skew>,
     /// How far the client's clock is off now.
     skew_ms: i64,
 }
@@ -235,8 +253,7 @@ impl Actor {
             if self.orders.acquires_max == Some(self.acquired) {
                 break;
             }
-            self.follow_skew().await?;
-            if self.acquire().await? {
+            if self.acquire(Level::Outer).await? {
                 workload::once(self.orders.workload, self).await?;
                 self.release().await?;
             }
@@ -253,33 +270,63 @@ impl Actor {
         Ok(())
     }
 
-    /// Sets the client's clock as the harness last said.
-    async fn follow_skew(&mut self) -> Result<(), ActorError> {
-        while let Ok(Skew { skew_ms }) = self.skews.try_recv() {
-            let order = ToClient::Skew {
-                id: self.adapter.fresh_id(),
-                ms: skew_ms - self.skew_ms,
-            };
-            self.skew_ms = skew_ms;
-            if let FromClient::Error { message, .. } = self.adapter.request(&order).await? {
-                return Err(ActorError::Refused(message));
-            }
-        }
-        Ok(())
+    /// Sets the client's clock as the harness last said, and gives the order's number.
+    /// It does not wait for the answer: a call may be under way.
+    fn follow_skew(&mut self, Skew { skew_ms }: Skew) -> Result<u64, ActorError> {
+        let id = self.adapter.fresh_id();
+        let ms = skew_ms - self.skew_ms;
+        self.adapter.send(&ToClient::Skew { id, ms })?;
+        self.skew_ms = skew_ms;
+        Ok(id)
     }
 
-    async fn acquire(&mut self) -> Result<bool, ActorError> {
+    /// Sends a request and waits for its answer. Whatever the harness says of the
+    /// client's clock before or meanwhile is in force at once.
+    async fn answer(&mut self, request: &ToClient) -> Result<FromClient, ActorError> {
+        let mut skews = Vec::new();
+        while let Ok(skew) = self.skews.try_recv() {
+            skews.push(self.follow_skew(skew)?);
+        }
+        self.adapter.send(request)?;
+        let awaiting = format!("the answer to `{}`", request.name());
+        let is_answer = |message: &FromClient| message.id() == Some(request.id());
+        let answer = loop {
+            let skew = tokio::select! {
+                answer = self.adapter.receive_where(&awaiting, is_answer) => break answer?,
+                Some(skew) = self.skews.recv() => skew,
+            };
+            skews.push(self.follow_skew(skew)?);
+        };
+        for message in self.adapter.drain()? {
+            match message {
+                FromClient::Lost { reason } => {
+                    self.voice.say(Kind::Info, "lost", json!(null), reason);
+                }
+                FromClient::Error { id, message, .. } if skews.contains(&id) => {
+                    return Err(ActorError::Refused(message));
+                }
+                _ => {}
+            }
+        }
+        Ok(answer)
+    }
+
+    async fn acquire(&mut self, level: Level) -> Result<bool, ActorError> {
         self.attempts += 1;
-        let token = format!("{}-{}", self.orders.process, self.attempts);
+        // An inner hold is told by its owner and has no token of its own.
+        let fresh = format!("{}-{}", self.orders.process, self.attempts);
+        let token = (level == Level::Outer).then_some(fresh);
         let key = self.orders.init.key.clone();
         let value = json!({ "token": token, "key": key });
         self.voice.say(Kind::Invoke, "acquire", value, None);
-        let answer = self.call("acquire", Some(token)).await?;
+        let answer = self.call("acquire", token).await?;
         Ok(match answer {
             Answer::Ended(Outcome::Held { validity_ms, fence }) => {
                 let value = json!({ "validity_ms": validity_ms, "fence": fence });
                 self.voice.say(Kind::Ok, "acquire", value, None);
                 self.acquired += 1;
+                let valid = validity_ms.map(|ms| u64::try_from(ms).unwrap_or(0));
+                self.validity = valid.map(Duration::from_millis);
                 true
             }
             Answer::Ended(Outcome::Busy) => {
@@ -334,17 +381,20 @@ impl Actor {
             token,
             wait_ms: None,
         });
-        let answer = self.adapter.request(&call).await?;
-        for message in self.adapter.drain()? {
-            if let FromClient::Lost { reason } = message {
-                self.voice.say(Kind::Info, "lost", json!(null), reason);
-            }
-        }
-        Ok(match answer {
+        Ok(match self.answer(&call).await? {
             FromClient::Result(CallResult { outcome, .. }) => Answer::Ended(outcome),
             FromClient::Error { message, .. } => Answer::Error(message),
             other => return Err(self.adapter.misbehaved("a result", &other).into()),
         })
+    }
+
+    /// How long to work now.
+    fn work_length(&mut self) -> Duration {
+        let drawn = self.length(self.orders.work_ms);
+        match self.validity.filter(|_| self.orders.within_validity) {
+            Some(validity) => drawn.min(validity.saturating_sub(BEFORE_THE_END)),
+            None => drawn,
+        }
     }
 
     fn length(&mut self, range: Range) -> Duration {
@@ -358,6 +408,14 @@ async fn wait(length: Duration) {
     if !length.is_zero() {
         tokio::time::sleep(length).await;
     }
+}
+
+/// Which of its holds a client acquires.
+#[derive(Clone, Copy, PartialEq)]
+enum Level {
+    Outer,
+    /// It holds already.
+    Inner,
 }
 
 enum Answer {
@@ -382,9 +440,25 @@ impl Bench for Actor {
         self.refused(f, error.to_owned());
     }
 
-    fn work(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
-        let length = self.length(self.orders.work_ms);
-        Box::pin(wait(length))
+    fn work(&mut self) -> Pin<Box<dyn Future<Output = Result<(), ActorError>> + '_>> {
+        Box::pin(async {
+            let length = self.work_length();
+            let half = if self.orders.nested {
+                length / 2
+            } else {
+                length
+            };
+            wait(half).await;
+            if !self.orders.nested {
+                return Ok(());
+            }
+            let inner = self.acquire(Level::Inner).await?;
+            wait(length - half).await;
+            if inner {
+                self.release().await?;
+            }
+            Ok(())
+        })
     }
 
     fn draw(&mut self, bound: u64) -> u64 {

@@ -287,7 +287,11 @@ impl Clients for Crew {
         let mut line = serde_json::to_vec(&Skew { skew_ms: ms })?;
         line.push(b'\n');
         match &mut self.named(client)?.stdin {
-            Some(stdin) => stdin.write_all(&line),
+            Some(stdin) => match stdin.write_all(&line) {
+                // It has ended, and so has its clock.
+                Err(gone) if gone.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                told => told,
+            },
             None => Err(io::Error::other("the client cannot be told anything")),
         }
     }

@@ -337,6 +337,7 @@ pub fn schedule(options: &FreeOptions) -> Schedule {
         fault_ms: range(nemesis.fault_ms),
         together: nemesis.together,
         when: nemesis.when,
+        growing: nemesis.growing,
     };
     Schedule::generate(options.seed, &plan, options.duration.as_millis() as u64)
 }
@@ -377,6 +378,8 @@ fn orders(
         workload: workload.kind,
         work_ms: workload.work_ms,
         rest_ms: workload.rest_ms,
+        nested: workload.nested && options.lock.reentrant,
+        within_validity: workload.within_validity,
         round_ms: workload.round_ms,
         seed,
         began_ns,
@@ -400,6 +403,7 @@ fn orders_of_probe(
         acquires_max: Some(1),
         work_ms: Range(0, 0),
         rest_ms: Range(20, 20),
+        nested: false,
         ..orders(options, topology, client, store, (began_ns, until_ns))
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Holders {
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     number: u64,
+    /// How often it has acquired: more than once if its lock is reentrant.
+    depth: u32,
     /// Since when it works with the guarded resource.
     works: Option<Instant>,
 }
@@ -41,16 +43,21 @@ impl Holders {
         };
         match (event.f.as_str(), event.kind) {
             ("acquire", Kind::Ok) => {
+                if let Some(hold) = self.of.get_mut(&client) {
+                    hold.depth += 1;
+                    return self.of.len() > 1;
+                }
                 self.acquired += 1;
                 let hold = Hold {
                     number: self.acquired,
+                    depth: 1,
                     works: None,
                 };
-                let others = self.of.keys().any(|holder| *holder != client);
                 self.of.insert(client, hold);
-                return others;
+                return self.of.len() > 1;
             }
-            ("release", Kind::Invoke) | ("lost", Kind::Info) => {
+            ("release", Kind::Invoke) => self.give_back(client),
+            ("lost", Kind::Info) => {
                 self.of.remove(&client);
             }
             // Between the read and the write of the guarded resource.
@@ -61,6 +68,16 @@ impl Holders {
             _ => {}
         }
         false
+    }
+
+    /// Once; it holds on if it acquired more often.
+    fn give_back(&mut self, client: u32) {
+        match self.of.get_mut(&client) {
+            Some(hold) if hold.depth > 1 => hold.depth -= 1,
+            _ => {
+                self.of.remove(&client);
+            }
+        }
     }
 
     fn set_work(&mut self, client: u32, works: Option<Instant>) {
@@ -131,6 +148,22 @@ mod tests {
         assert_eq!(holders.at_work(now + AT_WORK), [(0, 1)]);
         holders.see(&event(Process::Nemesis, Kind::Info, "crash"), now);
         assert_eq!(holders.at_work(now + AT_WORK), []);
+    }
+
+    #[test]
+    fn an_inner_hold_is_none_of_its_own_and_its_end_is_not_the_outer_ones() {
+        let begun = Instant::now();
+        let mut holders = Holders::default();
+        let mut client = |kind, f: &str, ms| {
+            let at = begun + Duration::from_millis(ms);
+            holders.see(&event(Process::Client(0), kind, f), at);
+            holders.at_work(at + AT_WORK)
+        };
+        client(Kind::Ok, "acquire", 0);
+        client(Kind::Ok, "read", 1);
+        assert_eq!(client(Kind::Ok, "acquire", 10), [(0, 1)]);
+        assert_eq!(client(Kind::Invoke, "release", 20), [(0, 1)]);
+        assert_eq!(client(Kind::Invoke, "release", 30), []);
     }
 
     #[test]

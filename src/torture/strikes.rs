@@ -72,7 +72,8 @@ struct Fault {
 /// From a client's call of acquire on.
 struct Span {
     from: u64,
-    held: bool,
+    /// How many of its acquires have not been given back.
+    holds: u32,
 }
 
 /// How a span ended.
@@ -136,13 +137,13 @@ impl Run {
                 }
                 let span = Span {
                     from: event.time,
-                    held: false,
+                    holds: 0,
                 };
                 self.spans.entry(client).or_insert(span);
             }
             ("acquire", Kind::Ok) => {
                 if let Some(span) = self.spans.get_mut(&client) {
-                    span.held = true;
+                    span.holds += 1;
                 }
             }
             // An inner acquire of a reentrant lock takes no hold away.
@@ -151,15 +152,21 @@ impl Run {
                 let end = if busy { End::Busy } else { End::Failed };
                 self.close(client, event.time, end);
             }
-            ("release", Kind::Ok | Kind::Fail | Kind::Info) => {
-                self.close(client, event.time, End::Held);
-            }
+            ("release", Kind::Ok | Kind::Fail | Kind::Info) => self.give_back(client, event.time),
             _ => {}
         }
     }
 
+    /// An inner hold of a reentrant lock that ends takes the outer one not away.
+    fn give_back(&mut self, client: u32, at: u64) {
+        match self.spans.get_mut(&client) {
+            Some(span) if span.holds > 1 => span.holds -= 1,
+            _ => self.close(client, at, End::Held),
+        }
+    }
+
     fn holds(&self, client: u32) -> bool {
-        self.spans.get(&client).is_some_and(|span| span.held)
+        self.spans.get(&client).is_some_and(|span| span.holds > 0)
     }
 
     fn close(&mut self, client: u32, until: u64, end: End) {
@@ -168,7 +175,7 @@ impl Run {
         };
         let open = self.faults.iter_mut().filter(|fault| fault.met.is_none());
         for fault in open.filter(|fault| fault.meets(client, &span, until, end)) {
-            let what = match (span.held, end) {
+            let what = match (span.holds > 0, end) {
                 (true, _) => "held the lock",
                 (false, End::Held) => "may have held the lock",
                 _ => "was acquiring",
@@ -341,6 +348,24 @@ mod tests {
         let found = strikes(events.into_iter().map(Ok::<_, ()>)).unwrap();
         assert_eq!(found[0].words, "it failed: no replica");
         assert!(!found[0].struck);
+    }
+
+    #[test]
+    fn who_gave_an_inner_hold_back_holds_on() {
+        let events = vec![
+            client(5, 0, Kind::Invoke, "acquire"),
+            client(6, 0, Kind::Ok, "acquire"),
+            client(7, 0, Kind::Invoke, "acquire"),
+            client(8, 0, Kind::Ok, "acquire"),
+            client(9, 0, Kind::Invoke, "release"),
+            client(10, 0, Kind::Ok, "release"),
+            nemesis(20, "partition", "start", Value::Null),
+            nemesis(30, "partition", "end", Value::Null),
+            client(40, 0, Kind::Invoke, "release"),
+            client(41, 0, Kind::Ok, "release"),
+        ];
+        let found = strikes(events.into_iter().map(Ok::<_, ()>)).unwrap();
+        assert!(found[0].struck);
     }
 
     #[test]

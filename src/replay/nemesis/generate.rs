@@ -31,6 +31,15 @@ pub struct Plan {
     pub together: u16,
     /// What each fault waits for when its time has come.
     pub when: When,
+    /// Lengths are not drawn: they go evenly from the least to the most.
+    pub growing: bool,
+}
+
+/// A fault that was drawn, and the quiet before it, in ms.
+struct Drawn {
+    quiet_ms: u64,
+    fault_ms: u64,
+    what: FaultSpec,
 }
 
 impl Schedule {
@@ -42,15 +51,15 @@ impl Schedule {
         let mut busy_until: BTreeMap<&'static str, u64> = BTreeMap::new();
         for _ in 0..plan.together.max(1) {
             let mut now = 0;
-            while !plan.faults.is_empty() {
-                let start = now + between(&mut draw, plan.quiet_ms);
-                // At least one, or a plan without lengths would never end.
-                let end = start + between(&mut draw, plan.fault_ms).max(1);
-                if end > duration_ms {
-                    break;
-                }
+            for Drawn {
+                quiet_ms,
+                fault_ms,
+                what,
+            } in row(&mut draw, plan, duration_ms)
+            {
+                let start = now + quiet_ms;
+                let end = start + fault_ms;
                 now = end;
-                let what = definite(&mut draw, plan);
                 let busy = busy_until.entry(what.name()).or_default();
                 if start < *busy {
                     continue;
@@ -71,6 +80,43 @@ impl Schedule {
             }
         }
         Schedule::sorted(seed, duration_ms, steps)
+    }
+}
+
+/// Faults one after the other, as many as the run has time for.
+fn row(draw: &mut ChaCha8Rng, plan: &Plan, duration_ms: u64) -> Vec<Drawn> {
+    let mut row: Vec<Drawn> = Vec::new();
+    let mut now = 0;
+    while !plan.faults.is_empty() {
+        let quiet_ms = between(draw, plan.quiet_ms);
+        // At least one, or a plan without lengths would never end.
+        let fault_ms = match plan.growing {
+            true => plan.fault_ms.0.midpoint(plan.fault_ms.1).max(1),
+            false => between(draw, plan.fault_ms).max(1),
+        };
+        now += quiet_ms + fault_ms;
+        if now > duration_ms {
+            break;
+        }
+        row.push(Drawn {
+            quiet_ms,
+            fault_ms,
+            what: definite(draw, plan),
+        });
+    }
+    if plan.growing {
+        grow(&mut row, plan.fault_ms);
+    }
+    row
+}
+
+/// Gives them lengths evenly from the least to the most; their sum stays within what
+/// as many of the middle length take.
+fn grow(row: &mut [Drawn], (least, most): (u64, u64)) {
+    let gaps = row.len().saturating_sub(1).max(1) as u64;
+    let span = most.saturating_sub(least);
+    for (one, index) in row.iter_mut().zip(0..) {
+        one.fault_ms = (least + span * index / gaps).max(1);
     }
 }
 
@@ -148,7 +194,28 @@ mod tests {
             fault_ms: (100, 500),
             together,
             when: When::AnyTime,
+            growing: false,
         }
+    }
+
+    #[test]
+    fn lengths_grow_evenly_from_the_least_to_the_most_where_the_plan_says_so() {
+        let growing = Plan {
+            growing: true,
+            quiet_ms: (100, 100),
+            fault_ms: (100, 500),
+            ..plan(1)
+        };
+        let lengths = |duration_ms| {
+            let schedule = Schedule::generate(3, &growing, duration_ms);
+            let starts = schedule.steps.iter().filter(|step| step.act == Act::Start);
+            let all: Vec<u64> = starts.map(|step| schedule.length_ms(step.id)).collect();
+            assert!(schedule.steps.iter().all(|step| step.at_ms <= duration_ms));
+            all
+        };
+        assert_eq!(lengths(2_000), [100, 200, 300, 400, 500]);
+        assert_eq!(lengths(1_200), [100, 300, 500]);
+        assert_eq!(lengths(400), [100]);
     }
 
     #[test]

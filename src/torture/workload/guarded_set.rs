@@ -5,17 +5,17 @@
 
 use serde_json::json;
 
-use super::super::store::StoreError;
+use super::super::actor::ActorError;
 use super::Bench;
 
 /// Where the set is kept, elements joined by commas.
 pub const ELEMENTS: &str = "elements";
 
-pub(super) async fn once(bench: &mut dyn Bench) -> Result<(), StoreError> {
+pub(super) async fn once(bench: &mut dyn Bench) -> Result<(), ActorError> {
     let element = bench.unique();
     bench.invoke("add", json!({ "element": element }));
     let mut set = bench.store().text(ELEMENTS).await?.unwrap_or_default();
-    bench.work().await;
+    bench.work().await?;
     if !set.is_empty() {
         set.push(',');
     }

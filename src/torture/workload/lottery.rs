@@ -8,13 +8,13 @@
 
 use serde_json::json;
 
-use super::super::store::StoreError;
+use super::super::actor::ActorError;
 use super::Bench;
 
 const WINNERS: usize = 10;
 const TICKETS: u64 = 100_000;
 
-pub(super) async fn once(bench: &mut dyn Bench) -> Result<(), StoreError> {
+pub(super) async fn once(bench: &mut dyn Bench) -> Result<(), ActorError> {
     let round = bench.round();
     let key = format!("round-{round}");
     bench.invoke("draw", json!({ "round": round }));
@@ -29,7 +29,7 @@ pub(super) async fn once(bench: &mut dyn Bench) -> Result<(), StoreError> {
             winners.push(ticket);
         }
     }
-    bench.work().await;
+    bench.work().await?;
     bench.store().set(&key, &json!(winners).to_string()).await?;
     bench.ok("draw", json!({ "round": round, "winners": winners }));
     Ok(())

@@ -14,7 +14,8 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-use super::store::{Store, StoreError};
+use super::actor::ActorError;
+use super::store::Store;
 use crate::scenario::{Range, WorkloadKind};
 
 pub use coupon::STOCK;
@@ -31,8 +32,8 @@ pub trait Bench {
     fn ok(&mut self, f: &str, value: Value);
     /// Writes down that it was refused.
     fn fail(&mut self, f: &str, error: &str);
-    /// Rests for as long as the work takes.
-    fn work(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+    /// Rests for as long as the work takes, with an inner hold if there is to be one.
+    fn work(&mut self) -> Pin<Box<dyn Future<Output = Result<(), ActorError>> + '_>>;
     /// Draws a number below `bound`.
     fn draw(&mut self, bound: u64) -> u64;
     /// A number that no other client and no other call gives.
@@ -42,7 +43,7 @@ pub trait Bench {
 }
 
 /// Does the workload's work once, under the lock.
-pub async fn once(kind: WorkloadKind, bench: &mut dyn Bench) -> Result<(), StoreError> {
+pub async fn once(kind: WorkloadKind, bench: &mut dyn Bench) -> Result<(), ActorError> {
     match kind {
         WorkloadKind::Hold => hold::once(bench).await,
         WorkloadKind::Coupon => coupon::once(bench).await,
