@@ -91,7 +91,7 @@ fn row(draw: &mut ChaCha8Rng, plan: &Plan, duration_ms: u64) -> Vec<Drawn> {
         let quiet_ms = between(draw, plan.quiet_ms);
         // At least one, or a plan without lengths would never end.
         let fault_ms = match plan.growing {
-            true => plan.fault_ms.0.midpoint(plan.fault_ms.1).max(1),
+            true => (plan.fault_ms.0 + plan.fault_ms.1).div_ceil(2).max(1),
             false => between(draw, plan.fault_ms).max(1),
         };
         now += quiet_ms + fault_ms;

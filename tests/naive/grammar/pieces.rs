@@ -67,6 +67,8 @@ pub fn odd_condition(source: &mut Source) -> &'static str {
         "lock.token < lock.owner",
         "string.find(lock.token, \"-\", 1, true)",
         "tostring(now()) ~= \"\"",
+        "tostring(now()) ~= tostring(now())",
+        "redis(\"GET\", lock.key) == tostring(now())",
         "now() - started < 1",
         "lock.ttl % 2 == 0",
         "string.format(\"%s\", lock.owner) == lock.owner",
