@@ -11,7 +11,7 @@
 //! | `file`, `registry` | find a file and its scripts, read its fields, hash them |
 //! | `words`, `banned` | the names that a file sees, what is missing and why |
 //! | `program`, `run`, `ask` | inputs, threads, timers, outcomes |
-//! | `names` | tokens that a program remembers |
+//! | `names`, `readings` | tokens, and readings of its clock, that a program remembers |
 //! | `keys` | what a lock's keys are |
 //!
 //! Rejected: a small language of our own (nobody could run it against a real
