@@ -31,6 +31,11 @@ fn a_loop_without_end_is_stopped() {
 }
 
 #[test]
+fn a_loop_that_only_time_ends_is_stopped() {
+    refused("busy-wait", Some(7), &["loop without end"]);
+}
+
+#[test]
 fn a_counter_that_grows_for_ever_is_named() {
     refused(
         "growing-counter",

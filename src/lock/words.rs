@@ -264,7 +264,7 @@ impl ClientHost {
                 let wall = clocks.wall;
                 let number = vm.machine.readings.saturating_add(1);
                 if number > Reading::MAX {
-                    return Err(vm.refuse(RefusalKind::Limit, "reads the clock too often at once"));
+                    return Err(vm.refuse(RefusalKind::Limit, "reads its clock more than eight thousand times without waiting for anything"));
                 }
                 vm.machine.readings = number;
                 Moment {
