@@ -458,12 +458,13 @@ fn what_a_lock_sends_is_recorded_and_tells_who_removes_anothers_entry() {
 
 #[test]
 fn clients_that_come_back_and_the_probe_at_the_end_have_numbers_of_their_own() {
-    // Seldom enough for each to act before it dies.
-    let story = "[clients]\ncount = 3\nttl_ms = 200\n[workload]\nwork_ms = [20, 40]\n[model]\n\
+    // Seldom enough for each to act before it dies; a busy machine may overrun a lease.
+    let story = "[clients]\ncount = 3\nttl_ms = 500\n[workload]\nwork_ms = [20, 40]\n[model]\n\
                  assumptions = [\"client-crash\"]\n[nemesis]\nwhen = \"held\"\n\
                  quiet_ms = [600, 700]\nfault_ms = [10, 30]\n\
                  faults = [{ fault = \"client-crash\", clients = [\"the-holder\"] }]\n\
-                 [run]\nduration_ms = 5000\n[expect.token]\n";
+                 [run]\nduration_ms = 5000\n[expect.token]\n\
+                 violated = [\"mutual-exclusion-belief\", \"mutual-exclusion-validity\", \"mutual-exclusion-effect\"]\n";
     let events = events_of(story, "token");
     let dead = events.iter().filter(|event| event["f"] == "crash").count();
     assert!(dead > 0, "nobody came back");
