@@ -25,6 +25,7 @@ mod builtin;
 pub mod campaign;
 pub mod check;
 pub mod cli;
+mod files;
 pub mod history;
 pub mod lock;
 pub mod lua;

@@ -195,3 +195,50 @@ fn the_explorer_page_is_served_on_loopback_only() {
     let said = lockproof("explore token --address 192.0.2.1:3000");
     said.failed(USAGE, &["not a loopback address"]);
 }
+
+#[test]
+fn what_is_no_file_is_refused_and_not_waited_for() {
+    let place = Place::new();
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, place.path("a.lua"), kind, 0o600.into(), 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, place.path("a.toml"), kind, 0o600.into(), 0).unwrap();
+    let texts = ["and no file"];
+    for arguments in [
+        "check a.lua",
+        "check /dev/zero",
+        "walk ./a.lua",
+        "check /tmp",
+    ] {
+        place.run(arguments).failed(USAGE, &texts);
+    }
+    for arguments in [
+        "scenario check a.toml",
+        "run a.toml",
+        "run --baseline a.toml",
+    ] {
+        place.run(arguments).failed(USAGE, &texts);
+    }
+}
+
+#[test]
+fn a_name_that_could_leave_its_folder_is_refused() {
+    let place = Place::new();
+    let rest = "acquire = function() return busy() end, release = function() end }";
+    let long = "a".repeat(101);
+    for name in [
+        "../..", "/x", "a/b", "a\\nb", "a\\0b", "\\27[2J", "", ".a", "-a", "a b", &long,
+    ] {
+        let text = format!("return {{ name = \"{name}\", {rest}");
+        place.write("mine.lua", &text);
+        let said = place.run("check mine.lua --assume none --traces out");
+        said.failed(USAGE, &["mine.lua: ", "can not be a lock's name"]);
+    }
+    place.write("it is mine!.lua", &format!("return {{ {rest}"));
+    let said = place
+        .command("check")
+        .arg("it is mine!.lua")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("it-is-mine-"), "{said}");
+}

@@ -7,6 +7,7 @@ use anyhow::Context;
 use crate::campaign::config::{self, Config};
 use crate::campaign::{Campaign, CampaignError, Stage};
 use crate::check::{ExploreOptions, Observer, Progress};
+use crate::files;
 use crate::lock::LockFile;
 use crate::report::baseline::{Baseline, Difference};
 use crate::report::model::{Environment, Partition, Replay, Report, SCHEMA, Server};
@@ -89,7 +90,7 @@ pub(super) fn read_baseline(path: Option<&Path>) -> Result<Option<Baseline>, Fai
 }
 
 pub(super) fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
+    files::text(path, 1 << 24)
         .with_context(|| format!("failed to read {}", path.display()))
         .map_err(Failure::usage)
 }

@@ -10,6 +10,7 @@ use crate::campaign::Campaign;
 use crate::campaign::directed::{self, Depth};
 use crate::campaign::free::{self as rows, Outcomes};
 use crate::check::{ExploreOptions, Verdict};
+use crate::files;
 use crate::nearest;
 use crate::report;
 use crate::report::model::{Partition, Report};
@@ -142,7 +143,7 @@ fn read(name: &str) -> Result<String, Failure> {
         );
         return Err(Failure::usage(error));
     }
-    std::fs::read_to_string(path)
+    files::text(path, 1 << 20)
         .with_context(|| format!("failed to read {name}"))
         .map_err(Failure::usage)
 }

@@ -16,7 +16,7 @@ use super::registry::{self, MODELS};
 use super::words::{self, ClientHost};
 use crate::lua::text::{self, Text};
 use crate::lua::{Code, Key, Machine, Pause, RefusalKind, Stop, Table, TableId, Thread, Value, Vm};
-use crate::nearest;
+use crate::{files, nearest};
 
 /// Names of operations that a file may declare. The driver calls `acquire` and
 /// `release`; the others are listed, so that what a file lacks is *not
@@ -98,7 +98,7 @@ impl LockFile {
     /// `lua/NAME.lua` beside it, then beside its folder, then from the built-in ones.
     pub fn load(path: &Path) -> Result<LockFile, LockError> {
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|source| LockError::Read {
+        let text = files::text(path, FILE_BYTES).map_err(|source| LockError::Read {
             path: shown.clone(),
             source,
         })?;
@@ -160,9 +160,10 @@ impl LockFile {
         fields.known()?;
         let scripts = fields.scripts(folder)?;
         let stem = Path::new(shown).file_stem().unwrap_or_default();
-        file.name = fields
-            .text("name")?
-            .unwrap_or_else(|| stem.to_string_lossy().into_owned());
+        file.name = match fields.text("name")? {
+            Some(name) => fields.name(name)?,
+            None => name_of(&stem.to_string_lossy()),
+        };
         file.description = fields.text("description")?.unwrap_or_default();
         file.sha256 = hash(text, &scripts);
         file.operations = fields.operations()?;
@@ -305,6 +306,26 @@ const CLEARER: &[(&str, &str)] = &[
 fn clearer(message: &str) -> String {
     let found = CLEARER.iter().find(|(lua, _)| message.contains(lua));
     found.map_or(message, |(_, ours)| ours).to_string()
+}
+
+/// The longest lock file or script, in bytes.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// The longest name of a lock, in bytes.
+const NAME_BYTES: usize = 100;
+
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+/// The name of a lock that names none: its file's, with a dash for what a name may not have.
+fn name_of(stem: &str) -> String {
+    let plain = |c: char| if is_plain(c) { c } else { '-' };
+    let name: String = stem.chars().take(NAME_BYTES / 4).map(plain).collect();
+    match name.trim_start_matches(['-', '.']) {
+        "" => "lock".to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 type Params = BTreeMap<String, f64>;
@@ -514,6 +535,17 @@ impl Fields<'_> {
         Ok(scripts)
     }
 
+    /// A name that may stand in the name of a file, in a report and on a terminal.
+    fn name(&self, name: String) -> Result<String, LockError> {
+        let starts = name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        if starts && name.len() <= NAME_BYTES && name.chars().all(is_plain) {
+            return Ok(name);
+        }
+        Err(self.wrong(format!(
+            "{name:?} can not be a lock's name; use at most {NAME_BYTES} letters, digits, _, - and ., and begin with a letter or a digit"
+        )))
+    }
+
     fn find_script(&self, name: &str, folder: Option<&Path>) -> Result<String, LockError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || !name.chars().all(plain) {
@@ -525,7 +557,7 @@ impl Fields<'_> {
         for place in places.iter().flatten() {
             let path = place.join(format!("{name}.lua"));
             if path.is_file() {
-                return std::fs::read_to_string(&path).map_err(|source| LockError::Read {
+                return files::text(&path, FILE_BYTES).map_err(|source| LockError::Read {
                     path: path.display().to_string(),
                     source,
                 });
