@@ -222,6 +222,7 @@ async fn act(
         validity: None,
         skews,
         skew_ms: 0,
+        clock_orders: Vec::new(),
         orders,
         voice,
         adapter,
@@ -245,6 +246,8 @@ struct Actor {
     skews: UnboundedReceiver<Skew>,
     /// How far the client's clock is off now.
     skew_ms: i64,
+    /// Orders to set the clock that have not been answered.
+    clock_orders: Vec<u64>,
 }
 
 impl Actor {
@@ -260,6 +263,13 @@ impl Actor {
             let rest = self.length(self.orders.rest_ms);
             wait(rest).await;
         }
+        for id in std::mem::take(&mut self.clock_orders) {
+            let is_answer = |message: &FromClient| message.id() == Some(id);
+            let answer = self
+                .adapter
+                .receive_where("the answer to `skew`", is_answer);
+            clock_is_set(answer.await?)?;
+        }
         if self.unsure {
             // Whatever became of its releases, it claims nothing any more: what is
             // left on the servers now is nobody's.
@@ -270,22 +280,22 @@ impl Actor {
         Ok(())
     }
 
-    /// Sets the client's clock as the harness last said, and gives the order's number.
-    /// It does not wait for the answer: a call may be under way.
-    fn follow_skew(&mut self, Skew { skew_ms }: Skew) -> Result<u64, ActorError> {
+    /// Sets the client's clock as the harness last said. It does not wait for the answer:
+    /// a call may be under way.
+    fn follow_skew(&mut self, Skew { skew_ms }: Skew) -> Result<(), ActorError> {
         let id = self.adapter.fresh_id();
         let ms = skew_ms - self.skew_ms;
         self.adapter.send(&ToClient::Skew { id, ms })?;
         self.skew_ms = skew_ms;
-        Ok(id)
+        self.clock_orders.push(id);
+        Ok(())
     }
 
     /// Sends a request and waits for its answer. Whatever the harness says of the
     /// client's clock before or meanwhile is in force at once.
     async fn answer(&mut self, request: &ToClient) -> Result<FromClient, ActorError> {
-        let mut skews = Vec::new();
         while let Ok(skew) = self.skews.try_recv() {
-            skews.push(self.follow_skew(skew)?);
+            self.follow_skew(skew)?;
         }
         self.adapter.send(request)?;
         let awaiting = format!("the answer to `{}`", request.name());
@@ -295,17 +305,17 @@ impl Actor {
                 answer = self.adapter.receive_where(&awaiting, is_answer) => break answer?,
                 Some(skew) = self.skews.recv() => skew,
             };
-            skews.push(self.follow_skew(skew)?);
+            self.follow_skew(skew)?;
         };
         for message in self.adapter.drain()? {
-            match message {
-                FromClient::Lost { reason } => {
-                    self.voice.say(Kind::Info, "lost", json!(null), reason);
+            if let Some(id) = message.id() {
+                // The answer may come after that of the call beside it, or calls later.
+                if let Some(at) = self.clock_orders.iter().position(|order| *order == id) {
+                    self.clock_orders.remove(at);
+                    clock_is_set(message)?;
                 }
-                FromClient::Error { id, message, .. } if skews.contains(&id) => {
-                    return Err(ActorError::Refused(message));
-                }
-                _ => {}
+            } else if let FromClient::Lost { reason } = message {
+                self.voice.say(Kind::Info, "lost", json!(null), reason);
             }
         }
         Ok(answer)
@@ -407,6 +417,14 @@ impl Actor {
 async fn wait(length: Duration) {
     if !length.is_zero() {
         tokio::time::sleep(length).await;
+    }
+}
+
+/// A client whose clock could not be set is no evidence of anything.
+fn clock_is_set(answer: FromClient) -> Result<(), ActorError> {
+    match answer {
+        FromClient::Error { message, .. } => Err(ActorError::Refused(message)),
+        _ => Ok(()),
     }
 }
 
