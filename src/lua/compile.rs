@@ -1,5 +1,7 @@
 //! From the tree to instructions.
 
+use rustc_hash::FxHashMap;
+
 use super::ast::{self, Binary, Block, Expr, Statement, Unary, What};
 use super::code::{Called, Code, Constant, MANY, Op, Proto, Scope, UpFrom};
 use super::lexer::SyntaxError;
@@ -39,6 +41,9 @@ struct Function<'t, 'p> {
     /// The scopes that are open, with the locals' numbers.
     open: Vec<(usize, usize)>,
     line: u32,
+    /// Places of constants, by a number's bits (NaN and -0 are no literals) and by text.
+    numbers: FxHashMap<u64, u32>,
+    texts: FxHashMap<Vec<u8>, u32>,
 }
 
 impl<'t, 'p> Function<'t, 'p> {
@@ -59,6 +64,8 @@ impl<'t, 'p> Function<'t, 'p> {
             breaks: Vec::new(),
             open: Vec::new(),
             line: tree.line,
+            numbers: FxHashMap::default(),
+            texts: FxHashMap::default(),
         };
         let extra = usize::from(tree.vararg && tree.line > 0);
         for local in 0..tree.params + extra {
@@ -106,12 +113,19 @@ impl<'t, 'p> Function<'t, 'p> {
     }
 
     fn constant(&mut self, constant: Constant) -> u32 {
-        // NaN is no literal, so equality finds every constant again.
-        let found = self.proto.constants.iter().position(|c| *c == constant);
-        found.unwrap_or_else(|| {
+        let next = self.proto.constants.len() as u32;
+        let place = match &constant {
+            Constant::Number(value) => self.numbers.entry(value.to_bits()).or_insert(next),
+            Constant::Text(text) => {
+                let place = self.texts.entry(text.bytes().to_vec());
+                place.or_insert(next)
+            }
+        };
+        let place = *place;
+        if place == next {
             self.proto.constants.push(constant);
-            self.proto.constants.len() - 1
-        }) as u32
+        }
+        place
     }
 
     fn text_constant(&mut self, text: &[u8]) -> u32 {

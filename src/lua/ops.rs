@@ -69,6 +69,7 @@ impl Vm<'_> {
         key: &Value,
         called: Option<&Called>,
     ) -> Run<Value> {
+        self.pay_for([key])?;
         let mut at = table.clone();
         for _ in 0..CHAIN_MAX {
             if let Value::Table(id) = at {
@@ -105,6 +106,7 @@ impl Vm<'_> {
         value: Value,
         called: Option<&Called>,
     ) -> Run<()> {
+        self.pay_for([&key])?;
         let mut at = table.clone();
         for _ in 0..CHAIN_MAX {
             let Value::Table(id) = at else {

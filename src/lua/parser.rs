@@ -9,6 +9,11 @@ use super::lexer::{Lexeme, Lexer, SyntaxError, Token};
 const NESTED_MAX: usize = 200;
 const LOCALS_MAX: usize = 200;
 const UPS_MAX: usize = 60;
+/// Parts of a chain such as `a.b.c` or `1 + 2 + 3`. The reference implementation has no
+/// such limit; here a chain is a tree, and walking one takes a stack.
+const CHAIN_MAX: usize = 1000;
+/// Expressions in one list. The reference implementation has 250 registers.
+const LIST_MAX: usize = 250;
 
 /// Reads a whole file.
 pub(super) fn parse(source: &[u8]) -> Result<Function, SyntaxError> {
@@ -21,6 +26,7 @@ pub(super) fn parse(source: &[u8]) -> Result<Function, SyntaxError> {
         current,
         scopes: vec![Scope::new(0, true)],
         nested: 0,
+        deep: 0,
     };
     let body = parser.block()?;
     parser.expect("<eof>")?;
@@ -79,6 +85,8 @@ struct Parser<'s> {
     last_line: u32,
     scopes: Vec<Scope>,
     nested: usize,
+    /// How deep a tree the parts of the expression are that is being read.
+    deep: usize,
 }
 
 type Read<T> = Result<T, SyntaxError>;
@@ -172,6 +180,19 @@ impl Parser<'_> {
             return Err(SyntaxError {
                 line: self.current.line,
                 message: "chunk has too many syntax levels".into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// What was read is put inside another node of its chain. Nesting is counted by
+    /// `enter`; a chain (`a.b.c`, `1 + 2 + 3`) needs no nesting to become a deep tree.
+    fn deepen(&mut self) -> Read<()> {
+        self.deep += 1;
+        if self.deep > CHAIN_MAX {
+            return Err(SyntaxError {
+                line: self.current.line,
+                message: format!("an expression has more than {CHAIN_MAX} parts"),
             });
         }
         Ok(())
@@ -493,6 +514,12 @@ impl Parser<'_> {
         let mut list = vec![self.expression()?];
         while self.take(",")? {
             list.push(self.expression()?);
+            if list.len() > LIST_MAX {
+                return Err(SyntaxError {
+                    line: self.current.line,
+                    message: "function or expression too complex".into(),
+                });
+            }
         }
         Ok(list)
     }
@@ -503,6 +530,7 @@ impl Parser<'_> {
 
     fn binary(&mut self, limit: u8) -> Read<Expr> {
         self.enter()?;
+        let around = std::mem::take(&mut self.deep);
         let unary = match self.current.token {
             Token::Fixed("not") => Some(Unary::Not),
             Token::Fixed("-") => Some(Unary::Neg),
@@ -522,6 +550,7 @@ impl Parser<'_> {
         {
             self.advance()?;
             let right = Box::new(self.binary(right_strength)?);
+            self.deepen()?;
             let first = Box::new(left);
             // Lua's own idea of where an operation stands: at its end.
             let line = self.last_line;
@@ -531,6 +560,7 @@ impl Parser<'_> {
                 Operator::Value(op) => Expr::Binary(op, first, right, line),
             };
         }
+        self.deep = self.deep.max(around);
         self.nested -= 1;
         Ok(left)
     }
@@ -589,6 +619,7 @@ impl Parser<'_> {
 
     /// A name or something in parentheses, with what follows it.
     fn primary(&mut self) -> Read<Expr> {
+        let around = std::mem::take(&mut self.deep);
         let line = self.current.line;
         let mut expr = if self.take("(")? {
             let inner = self.expression()?;
@@ -619,8 +650,10 @@ impl Parser<'_> {
                 let arguments = self.arguments()?;
                 expr = Expr::Call(Box::new(expr), arguments, line);
             } else {
+                self.deep = self.deep.max(around);
                 return Ok(expr);
             }
+            self.deepen()?;
         }
     }
 

@@ -276,6 +276,7 @@ impl<'m> Vm<'m> {
 
     fn native(&mut self, host: &mut dyn Host, native: Native, args: Vec<Value>) -> Run<Flow> {
         self.charge(5)?;
+        self.pay_for(&args)?;
         match lib::function(native.id) {
             // An iterator of `gmatch`: it is bound to the table of its state.
             Some(function) if native.node > 0 => {
@@ -461,6 +462,7 @@ impl<'m> Vm<'m> {
             }
             Op::Arithmetic(op) => {
                 let (b, a) = (self.pop(), self.pop());
+                self.pay_for([&a, &b])?;
                 let value = self.arithmetic(host, op, a, b)?;
                 self.push(value);
             }
@@ -472,11 +474,13 @@ impl<'m> Vm<'m> {
             }
             Op::Compare(op) => {
                 let (b, a) = (self.pop(), self.pop());
+                self.pay_for([&a, &b])?;
                 let truth = self.compare(host, op, &a, &b)?;
                 return Ok(self.truth(truth));
             }
             Op::Negate => {
                 let a = self.pop();
+                self.pay_for([&a])?;
                 let value = self.negate(host, a)?;
                 self.push(value);
             }
@@ -592,6 +596,7 @@ impl<'m> Vm<'m> {
     fn for_prepare(&mut self, slot: usize, exit: u32) -> Run<()> {
         for (index, what) in ["initial", "limit", "step"].into_iter().enumerate() {
             let value = self.thread.stack[slot + index].clone();
+            self.pay_for([&value])?;
             match arith::to_number(&value, &self.machine.clocks) {
                 Ok(Some(Value::Number(number))) => {
                     self.thread.stack[slot + index] = Value::Number(number);

@@ -366,6 +366,23 @@ impl Server {
         }
     }
 
+    /// How much a command may have to look through: the values of the keys among its
+    /// words, or all keys if it names none.
+    pub(super) fn work_on(&self, argv: &[Bytes]) -> u64 {
+        let named = argv.iter().skip(1).filter_map(|word| self.keys.get(word));
+        let mut work = 0;
+        let mut keys = 0;
+        for entry in named {
+            work += entry.value.weight();
+            keys += 1;
+        }
+        if keys == 0 {
+            self.keys.len() as u64 / 4
+        } else {
+            work
+        }
+    }
+
     /// Changes a key's value of one type, which keeps its expiry. A missing key
     /// begins as `create`, or nothing happens (`None`) if that is `None`; a
     /// collection that is empty afterwards is removed with its key.

@@ -41,6 +41,17 @@ impl Value {
         }
     }
 
+    /// What it costs to look through it, in instructions of Lua.
+    pub(super) fn weight(&self) -> u64 {
+        let weight = match self {
+            Self::String(text) => text.len() / 16,
+            Self::Hash(hash) => hash.len() / 4,
+            Self::List(list) => list.len() / 4,
+            Self::SortedSet(set) => set.len() / 4,
+        };
+        weight as u64
+    }
+
     /// Whether this is a collection without elements.
     pub(super) fn is_empty_collection(&self) -> bool {
         match self {

@@ -150,7 +150,12 @@ impl<'a> Matcher<'a> {
     }
 
     fn spend(&mut self) -> Result<(), Bad> {
-        self.steps = self.steps.checked_sub(1).ok_or(Bad::Spent)?;
+        self.spend_on(1)
+    }
+
+    /// A set is read byte by byte, each time that something is compared with it.
+    fn spend_on(&mut self, bytes: usize) -> Result<(), Bad> {
+        self.steps = self.steps.checked_sub(bytes as u64).ok_or(Bad::Spent)?;
         Ok(())
     }
 
@@ -181,6 +186,7 @@ impl<'a> Matcher<'a> {
                             return Err(Bad::Malformed("missing '[' after '%f' in pattern".into()));
                         }
                         let end = self.class_end(p)?;
+                        self.spend_on(end - p)?;
                         if !self.frontier(s, p, end)? {
                             return Ok(None);
                         }
@@ -203,6 +209,7 @@ impl<'a> Matcher<'a> {
                 _ => {}
             }
             let end = self.class_end(p)?;
+            self.spend_on(end - p)?;
             match self.pattern.get(end) {
                 Some(b'?') => {
                     if self.single(s, p, end, false)?
@@ -264,7 +271,7 @@ impl<'a> Matcher<'a> {
     /// Does the unit at `s` match the item from `p` to `end`? Only an item that
     /// repeats may match a part of a symbol, for nobody knows how many it has.
     fn single(&mut self, s: usize, p: usize, end: usize, repeats: bool) -> Result<bool, Bad> {
-        self.spend()?;
+        self.spend_on(end - p)?;
         let Some(unit) = self.subject.units.get(s) else {
             return Ok(false);
         };
@@ -436,7 +443,7 @@ impl<'a> Matcher<'a> {
             return Err(Bad::Malformed("invalid capture index".into()));
         };
         let length = to - from;
-        self.steps = self.steps.checked_sub(length as u64).ok_or(Bad::Spent)?;
+        self.spend_on(length)?;
         let Some(there) = self.subject.units.get(s..s + length) else {
             return Ok(None);
         };

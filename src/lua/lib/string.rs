@@ -391,10 +391,7 @@ fn plain_search(vm: &mut Vm<'_>, text: &Text, subject: &Subject, part: &Text, st
 }
 
 fn find_bytes(text: &[u8], part: &[u8]) -> Option<usize> {
-    if part.is_empty() {
-        return Some(0);
-    }
-    text.windows(part.len()).position(|window| window == part)
+    memchr::memmem::find(text, part)
 }
 
 pub(super) fn gmatch(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {

@@ -42,6 +42,22 @@ impl Vm<'_> {
         Ok(())
     }
 
+    /// Pays for reading these values: whatever looks at a long text takes long, be it a
+    /// function, a comparison, a key or a text that stands for a number.
+    pub(in crate::lua) fn pay_for<'v>(
+        &mut self,
+        values: impl IntoIterator<Item = &'v Value>,
+    ) -> Run<()> {
+        let bytes = values.into_iter().map(|value| match value {
+            Value::Text(text) => text.bytes().len() as u64,
+            _ => 0,
+        });
+        match bytes.sum::<u64>() / 64 {
+            0 => Ok(()),
+            work => self.charge(work),
+        }
+    }
+
     // ---- errors ----
 
     /// The line where the innermost Lua function stands.

@@ -175,7 +175,8 @@ impl ScriptHost<'_> {
                 }
             }
         }
-        vm.charge(20 + argv.iter().map(|word| word.len() as u64 / 16).sum::<u64>())?;
+        let words = argv.iter().map(|word| word.len() as u64 / 16);
+        vm.charge(20 + words.sum::<u64>() + self.server.work_on(&argv))?;
         let read_only = self.flags.no_writes;
         let reply = dispatch_from_script(self.server, self.connection, &argv, read_only);
         vm.allocate(size_of(&reply))?;

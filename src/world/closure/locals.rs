@@ -9,9 +9,6 @@ use crate::lua::RefusalKind;
 use crate::world::client::{Emitted, Ending, Facade, Sent, Symbolic, THREADS, Wait};
 use crate::world::program::ClientProgram;
 
-/// Local states between two questions whether to stop.
-const STATES_PER_LOOK: usize = 64;
-
 impl Closure {
     pub(super) fn add_root(&mut self, program: &dyn ClientProgram) {
         let program = program.fork();
@@ -53,10 +50,10 @@ impl Closure {
     ) -> Result<(), ClosureError> {
         let mut id = 0;
         while id < self.locals.len() {
-            if id % STATES_PER_LOOK == 0 && should_stop() {
-                return Err(ClosureError::Stopped);
-            }
             for input in self.open_inputs(id) {
+                if should_stop() {
+                    return Err(ClosureError::Stopped);
+                }
                 self.run(id as u32, input)?;
             }
             id += 1;

@@ -7,9 +7,6 @@ use crate::redis::ScriptEngine;
 use crate::world::execute::{Executed, Executor};
 use crate::world::node::{Keyspace, Most};
 
-/// Executions between two looks at the clock.
-const EXECUTIONS_PER_LOOK: usize = 64;
-
 impl Closure {
     pub(super) fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
         let id = intern(&mut self.keyspaces, keyspace, "content of a server")?;
@@ -61,7 +58,7 @@ impl Closure {
         let mut executor = Executor::canonical(scripts, &rules, scale);
         let mut at = self.executions[id].len();
         while at < self.keyspaces.len() {
-            if at.is_multiple_of(EXECUTIONS_PER_LOOK) && should_stop() {
+            if should_stop() {
                 return Err(ClosureError::Stopped);
             }
             let Command { client, argv, .. } = self.commands.get(id as u16).clone();
