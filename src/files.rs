@@ -1,9 +1,12 @@
-//! Reading what a user names: a file, and not too much of it.
+//! Files that a user names: reading them without being held up, and names for new ones.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
 
 /// The text of a file of at most `most` bytes.
 ///
@@ -30,6 +33,56 @@ pub fn text(path: &Path, most: u64) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| refused("it is no UTF-8 text".into()))
 }
 
+/// Opens what is read bit by bit: a file, or a pipe into which somebody writes.
+///
+/// # Errors
+/// What the system says; and if it is a folder or a device, or a pipe into which nobody has
+/// written for ten seconds.
+pub fn open(path: &Path) -> Result<File> {
+    let patience = rustix::time::Timespec {
+        tv_sec: 10,
+        tv_nsec: 0,
+    };
+    // Opening a pipe without a writer would wait for ever.
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() && !kind.is_fifo() {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            "it is a folder or a device, and no file",
+        ));
+    }
+    if kind.is_fifo() {
+        let mut ready = [PollFd::new(&file, PollFlags::IN)];
+        if poll(&mut ready, Some(&patience))? == 0 {
+            return Err(Error::new(
+                ErrorKind::TimedOut,
+                "it is a pipe into which nobody writes",
+            ));
+        }
+        let flags = rustix::fs::fcntl_getfl(&file)?;
+        rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    }
+    Ok(file)
+}
+
+/// The longest name of which a file's name is made, in bytes.
+pub const NAME_BYTES: usize = 100;
+
+/// What may stand in a name of which a file's name is made.
+pub fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+/// A name that may stand in the name of a file, in a report and on a terminal.
+pub fn is_name(name: &str) -> bool {
+    let starts = name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    starts && name.len() <= NAME_BYTES && name.chars().all(is_plain)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +105,48 @@ mod tests {
                 why(none, 4),
                 "it is a folder, a pipe or a device, and no file"
             );
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_read_if_somebody_writes_into_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, 0o600.into(), 0).unwrap();
+        let writer = {
+            let pipe = pipe.clone();
+            std::thread::spawn(move || std::fs::write(pipe, "four").unwrap())
+        };
+        let mut text = String::new();
+        open(&pipe).unwrap().read_to_string(&mut text).unwrap();
+        writer.join().unwrap();
+        assert_eq!(text, "four");
+        for none in [folder.path(), Path::new("/dev/zero")] {
+            let why = open(none).unwrap_err().to_string();
+            assert_eq!(why, "it is a folder or a device, and no file");
+        }
+    }
+
+    #[test]
+    fn a_name_stays_in_its_folder() {
+        for name in ["token", "Schloß.2", "_a-b", "1"] {
+            assert!(is_name(name), "{name}");
+        }
+        let long = "a".repeat(NAME_BYTES + 1);
+        for name in [
+            "",
+            ".",
+            "..",
+            "../a",
+            "a/b",
+            "-a",
+            "a b",
+            "a\n",
+            "\u{1b}[2J",
+            &long,
+        ] {
+            assert!(!is_name(name), "{name:?}");
         }
     }
 }

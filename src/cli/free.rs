@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 
 use crate::campaign::free::{Outcome, Outcomes};
+use crate::files;
 use crate::history::{self, JudgeOptions, Judgement, Reader, timeline};
 use crate::lock::LockFile;
 use crate::replay::binaries;
@@ -349,7 +350,7 @@ pub fn judge(path: &Path) -> Result<Judgement, anyhow::Error> {
 }
 
 fn open(path: &Path) -> Result<Reader<BufReader<File>>, anyhow::Error> {
-    let file = File::open(path).with_context(|| format!("failed to read {}", path.display()))?;
+    let file = files::open(path).with_context(|| format!("failed to read {}", path.display()))?;
     let file = BufReader::with_capacity(1 << 16, file);
     Reader::new(file).with_context(|| path.display().to_string())
 }

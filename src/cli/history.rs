@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
 
+use crate::files;
 use crate::history::{
     ExportError, Finding, FindingVerdict, JudgeOptions, Judgement, ReadError, Reader, export_edn,
     judge,
@@ -167,7 +168,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    let file = File::open(path)
+    let file = files::open(path)
         .with_context(|| format!("failed to read {}", path.display()))
         .map_err(Failure::usage)?;
     let file = BufReader::with_capacity(1 << 16, file);

@@ -311,17 +311,14 @@ fn clearer(message: &str) -> String {
 /// The longest lock file or script, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// The longest name of a lock, in bytes.
-const NAME_BYTES: usize = 100;
-
-fn is_plain(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
-}
-
 /// The name of a lock that names none: its file's, with a dash for what a name may not have.
 fn name_of(stem: &str) -> String {
-    let plain = |c: char| if is_plain(c) { c } else { '-' };
-    let name: String = stem.chars().take(NAME_BYTES / 4).map(plain).collect();
+    let plain = |c: char| if files::is_plain(c) { c } else { '-' };
+    let name: String = stem
+        .chars()
+        .take(files::NAME_BYTES / 4)
+        .map(plain)
+        .collect();
     match name.trim_start_matches(['-', '.']) {
         "" => "lock".to_owned(),
         name => name.to_owned(),
@@ -537,12 +534,12 @@ impl Fields<'_> {
 
     /// A name that may stand in the name of a file, in a report and on a terminal.
     fn name(&self, name: String) -> Result<String, LockError> {
-        let starts = name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        if starts && name.len() <= NAME_BYTES && name.chars().all(is_plain) {
+        if files::is_name(&name) {
             return Ok(name);
         }
         Err(self.wrong(format!(
-            "{name:?} can not be a lock's name; use at most {NAME_BYTES} letters, digits, _, - and ., and begin with a letter or a digit"
+            "{name:?} can not be a lock's name; use at most {} letters, digits, _, - and ., and begin with a letter or a digit",
+            files::NAME_BYTES
         )))
     }
 

@@ -31,6 +31,8 @@ pub use markdown::markdown;
 pub use merge::{MergeError, merge};
 pub use model::Report;
 
+use crate::files;
+
 /// Why a report cannot be read, rendered or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
@@ -55,6 +57,11 @@ pub enum ReportError {
     /// A rendering failed: a bug of ours, or a report with impossible content.
     #[error("failed to render {what}: {message}")]
     Render { what: &'static str, message: String },
+    /// A counterexample has a name that no file may have.
+    #[error(
+        "failed to read the report: a counterexample is called {id:?}, and its file could lie anywhere; was the report edited?"
+    )]
+    Name { id: String },
     /// Not a report.
     #[error("failed to read the report: line {line}, column {column}: {message}")]
     Shape {
@@ -107,7 +114,13 @@ pub fn parse(text: &str) -> Result<Report, ReportError> {
         let found = schema.unwrap_or("not stated").to_string();
         return Err(ReportError::Schema { found });
     }
-    serde_json::from_str(text).map_err(shape)
+    let report: Report = serde_json::from_str(text).map_err(shape)?;
+    // Files are named after them.
+    let ids = report.counterexamples.iter().map(|one| &one.id);
+    match ids.into_iter().find(|id| !files::is_name(id)) {
+        Some(id) => Err(ReportError::Name { id: id.clone() }),
+        None => Ok(report),
+    }
 }
 
 /// Writes every rendering into `dir`, which is made if need be.

@@ -81,7 +81,7 @@ pub fn read(path: &Path) -> Result<Trace, TraceError> {
         path: path.to_path_buf(),
         source,
     };
-    let file = std::fs::File::open(path).map_err(failed)?;
+    let file = crate::files::open(path).map_err(failed)?;
     let mut text = Vec::new();
     // The limit holds for what is read, not for what the directory says: a pipe
     // has no size, and a file may grow.

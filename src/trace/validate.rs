@@ -15,6 +15,7 @@ mod servers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Event, Fault, Setup, Step, Trace, words};
+use crate::files;
 use crate::redis::Reply;
 
 /// Where a trace contradicts itself.
@@ -98,6 +99,10 @@ fn persistence(name: &str) -> Result<(), String> {
 }
 
 fn head(trace: &Trace) -> Result<(), String> {
+    ensure(files::is_name(&trace.lock.name), || {
+        let name = &trace.lock.name;
+        format!("lock.name is {name:?}, which no lock may be called")
+    })?;
     let hash = &trace.lock.sha256;
     ensure(
         hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()),
