@@ -11,6 +11,7 @@ mod crew;
 pub mod directed;
 pub mod free;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 
 use crate::check::{
@@ -36,6 +37,9 @@ pub trait Stage: Observer {
     fn load(&self, name: &str) -> Result<LockFile, CampaignError>;
     /// One line about what is being done.
     fn say(&self, text: &str);
+    /// From here on a lock file decides how long `what` takes, until the value that is
+    /// given goes; whoever runs the campaign bounds that.
+    fn bound(&self, what: &str) -> Box<dyn Any>;
     /// Names the file into which a counterexample is written.
     fn trace_path(&self, id: &str) -> String;
 }
@@ -111,6 +115,7 @@ impl<'s> Campaign<'s> {
 
     fn lock(&mut self, group: &Group, name: &str) -> Result<(), CampaignError> {
         let file = self.stage.load(name)?;
+        let bound = self.stage.bound(&format!("a first look at {}", file.name));
         let sets = self.own_sets(group)?;
         if sets.is_empty() {
             return Ok(());
@@ -129,6 +134,7 @@ impl<'s> Campaign<'s> {
             tick_ms: false,
         };
         let sizes = sizes.fitted(&file, chosen, &self.explore.should_stop);
+        drop(bound);
         let options = CheckOptions {
             sizes: sizes.clone(),
             properties: group.properties()?,
@@ -171,7 +177,9 @@ impl<'s> Campaign<'s> {
     ) -> Result<(), CampaignError> {
         let title = title(file, sizes, set);
         self.stage.say(&format!("{title}: exploring"));
+        let bound = self.stage.bound(&format!("the check of {title}"));
         let results = checker.check_set(set, self.stage)?;
+        drop(bound);
         self.stage.say(&format!("{title}: walking on real servers"));
         let walks = self.walk(checker, file, set, &title)?;
         for result in results {
@@ -190,7 +198,11 @@ impl<'s> Campaign<'s> {
     ) -> Result<Walks, CampaignError> {
         let first = self.config.seed;
         let seeds = first..first + u64::from(self.config.walks);
+        let bound = self
+            .stage
+            .bound(&format!("walking through the model of {title}"));
         let traces = checker.walks(set, seeds, self.config.walk_moves)?;
+        drop(bound);
         let replays = self.crew.replay(&traces, &file.path)?;
         let mut walks = Walks {
             count: traces.len() as u32,

@@ -129,7 +129,7 @@ impl fmt::Display for StopReason {
             ),
             StopReason::Stopped => write!(
                 f,
-                "stopped before the end; allow more time or shrink the model"
+                "stopped before the end; allow more time and memory, or shrink the model"
             ),
             StopReason::GoalReached => {
                 write!(f, "ended early, having found the violations asked for")

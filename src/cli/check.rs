@@ -14,7 +14,7 @@ use crate::world::catalogue::Property;
 
 use super::plan::{self, LockArgs};
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure};
+use super::{Ended, Exit, Failure, supervisor};
 
 /// How to print results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,7 +36,7 @@ pub struct Args {
     /// Give up beyond this many states in one exploration
     #[arg(long, default_value_t = 50_000_000)]
     max_states: u64,
-    /// Give up after this many seconds
+    /// Give up after this many seconds [default: 3600]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<f64>,
     /// Follow this many seeded random runs instead of exploring: for worlds that are too large
@@ -69,10 +69,14 @@ pub fn run(args: Args) -> Ended {
     screen::catch_interrupts()?;
     let properties = plan::properties(&args.property)?;
     let timeout = match args.timeout {
-        Some(seconds) => Some(seconds_of(seconds)?),
-        None => None,
+        Some(seconds) => seconds_of(seconds)?,
+        None => supervisor::TIME,
     };
-    let should_stop = screen::stop_after(timeout);
+    supervisor::confine(&args.traces)
+        .context("failed to lock this process in")
+        .map_err(Failure::internal)?;
+    let _watched = supervisor::watch(timeout, &format!("the check of {}", args.lock.lock));
+    let should_stop = screen::should_stop();
     let plan = args.lock.plan(&should_stop)?;
     let explore = ExploreOptions {
         workers: args.workers,
@@ -82,7 +86,7 @@ pub fn run(args: Args) -> Ended {
     };
     let screen = Screen::new(args.format == Format::Json);
     let mut options = plan.options(properties, explore);
-    options.timed = timeout.is_some();
+    options.timed = args.timeout.is_some();
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     if let Some(walks) = args.simulate {
         screen::note(format_args!(

@@ -13,7 +13,7 @@ use crate::world::{Plan, World, catalogue::Switch};
 
 use super::check::failure;
 use super::plan::{LockArgs, LockPlan};
-use super::{Ended, Failure, screen};
+use super::{Ended, Failure, screen, supervisor};
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -29,11 +29,16 @@ pub struct Args {
 
 /// Runs the subcommand; it serves until it is interrupted.
 pub fn run(args: Args) -> Ended {
-    let plan = args.lock.plan(&screen::stop_after(None))?;
+    let plan = args.lock.plan(&screen::should_stop())?;
+    let bound = supervisor::watch(
+        supervisor::TIME,
+        &format!("the model of {}", plan.file.name),
+    );
     let set = plan.sets[0].clone();
     let options = plan.options(Vec::new(), ExploreOptions::default());
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     let world = checker.plan(&set).map_err(failure)?;
+    drop(bound);
     screen::note(format_args!("the Explorer page: http://{}", args.address));
     match world.words() {
         0..=2 => serve::<2>(world, plan, set, args.address),

@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod scenario;
 mod screen;
+mod supervisor;
 mod torture;
 mod walk;
 
@@ -106,6 +107,10 @@ pub type Ended = Result<Exit, Failure>;
     after_help = "Exit codes: 0 all as expected, 1 a violation, 2 unknown, 3 nothing ran, 64 usage, 70 internal.\n\nExamples:\n  lockproof check token\n  lockproof check my-lock.lua --assume client-pause,loss\n  lockproof run"
 )]
 struct Cli {
+    /// Memory that lockproof may take, in MB [default: 8192, or three quarters of the
+    /// machine's]
+    #[arg(long, global = true, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    max_memory: Option<u64>,
     #[command(subcommand)]
     command: Command,
 }
@@ -160,7 +165,22 @@ pub fn main() -> ExitCode {
             });
         }
     };
-    let ended = match cli.command {
+    match cli.command {
+        Command::Worker => match supervisor::forbid_programs() {
+            Ok(()) => crate::replay::worker::main(),
+            Err(error) => told(Err(Failure::internal(error))),
+        },
+        Command::Actor => crate::torture::actor::main(),
+        command => {
+            let memory = cli.max_memory.map(|mb| mb << 20);
+            let memory = memory.unwrap_or_else(supervisor::default_memory);
+            supervisor::supervise(memory, || told(work(command)))
+        }
+    }
+}
+
+fn work(command: Command) -> Ended {
+    match command {
         Command::Check(args) => check::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Walk(args) => walk::run(args),
@@ -174,9 +194,13 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man => completions::man(),
-        Command::Worker => return crate::replay::worker::main(),
-        Command::Actor => return crate::torture::actor::main(),
-    };
+        // They have harnesses of their own and come from `main`.
+        Command::Worker | Command::Actor => Ok(Exit::Internal),
+    }
+}
+
+/// Tells an error, and gives the exit code.
+fn told(ended: Ended) -> ExitCode {
     match ended {
         Ok(exit) => code(exit),
         Err(failure) => {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 
@@ -12,7 +13,10 @@ use crate::nearest;
 use crate::trace::LockRef;
 use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property, SizeUnit, Switch};
 
-use super::Failure;
+use super::{Failure, supervisor};
+
+/// More than any lock file needs to say what it is.
+const LOADING: Duration = Duration::from_secs(30);
 
 /// Sizes, assumptions and budgets, as every checking subcommand takes them.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -68,6 +72,7 @@ pub struct LockPlan {
 impl LockArgs {
     /// Loads the lock and checks every argument.
     pub fn plan(&self, should_stop: &ShouldStop) -> Result<LockPlan, Failure> {
+        let _bound = supervisor::watch(supervisor::TIME, &format!("a first look at {}", self.lock));
         let file = load(&self.lock)?;
         self.plan_for(file, should_stop).map_err(Failure::usage)
     }
@@ -168,6 +173,7 @@ impl LockPlan {
 
 /// A lock file by path, or a built-in lock by name.
 pub fn load(name: &str) -> Result<LockFile, Failure> {
+    let _bound = supervisor::watch(LOADING, &format!("the loading of {name}"));
     let known = builtin_names();
     if known.contains(&name) {
         return LockFile::builtin(name).map_err(Failure::internal);

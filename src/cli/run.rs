@@ -1,5 +1,6 @@
 //! `lockproof run`: the main job. Check, replay, report, compare.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -16,7 +17,7 @@ use crate::trace::{self, Assumption};
 
 use super::real::RealArgs;
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure, ci, plan};
+use super::{Ended, Exit, Failure, ci, plan, supervisor};
 
 /// The baseline that CI compares with.
 pub(super) const BASELINE: &str = "reports/baseline.toml";
@@ -64,7 +65,7 @@ pub fn run(args: Args) -> Ended {
         out: args.out.clone(),
     };
     let explore = ExploreOptions {
-        should_stop: screen::stop_after(None),
+        should_stop: screen::should_stop(),
         ..Default::default()
     };
     let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
@@ -246,6 +247,10 @@ impl Stage for Terminal {
 
     fn say(&self, text: &str) {
         self.screen.say(text);
+    }
+
+    fn bound(&self, what: &str) -> Box<dyn Any> {
+        Box::new(supervisor::watch(supervisor::TIME, what))
     }
 
     fn trace_path(&self, id: &str) -> String {

@@ -264,7 +264,7 @@ fn play_one(
         out: args.out.join(&scenario.name),
     };
     let explore = ExploreOptions {
-        should_stop: screen::stop_after(None),
+        should_stop: screen::should_stop(),
         ..Default::default()
     };
     let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::check::{Observer, Progress, ShouldStop};
 use crate::trace::Assumption;
 
-use super::Failure;
+use super::{Failure, supervisor};
 
 /// Set by Ctrl-C and SIGTERM.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -33,10 +33,9 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// Stops at Ctrl-C, or when the time is over.
-pub fn stop_after(timeout: Option<Duration>) -> ShouldStop {
-    let end = timeout.map(|timeout| Instant::now() + timeout);
-    Arc::new(move || interrupted() || end.is_some_and(|end| Instant::now() >= end))
+/// Stops at Ctrl-C, and when the time or the memory of what is under way is used up.
+pub fn should_stop() -> ShouldStop {
+    Arc::new(|| interrupted() || supervisor::must_stop())
 }
 
 /// Prints a line, or lines, of the answer on standard output.

@@ -10,7 +10,7 @@ use super::plan::LockArgs;
 use super::real::RealArgs;
 use super::replay::write_history;
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure};
+use super::{Ended, Exit, Failure, supervisor};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -32,10 +32,14 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
     screen::catch_interrupts()?;
-    let plan = args.lock.plan(&screen::stop_after(None))?;
+    let plan = args.lock.plan(&screen::should_stop())?;
     let real = args.real.find()?;
     let mut pool = GatePool::new(real.gate);
-    let options = plan.options(Vec::new(), ExploreOptions::default());
+    let explore = ExploreOptions {
+        should_stop: screen::should_stop(),
+        ..ExploreOptions::default()
+    };
+    let options = plan.options(Vec::new(), explore);
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     let screen = Screen::new(false);
     let mut exit = if args.walks == 0 {
@@ -45,8 +49,11 @@ pub fn run(args: Args) -> Ended {
     };
     for set in &plan.sets {
         let seeds = plan.seed..plan.seed + u64::from(args.walks);
-        let walks = checker.walks(set, seeds, args.moves).map_err(failure)?;
         let name = screen::set_name(&crate::check::assumptions(set));
+        let what = format!("walking through the model of {}: {name}", plan.file.name);
+        let bound = supervisor::watch(supervisor::TIME, &what);
+        let walks = checker.walks(set, seeds, args.moves).map_err(failure)?;
+        drop(bound);
         let mut agreed = 0;
         for trace in &walks {
             screen.say(&format!("walking: {name}"));

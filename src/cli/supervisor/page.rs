@@ -1,0 +1,150 @@
+//! What both processes see: a page of shared memory.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bytes of the text that says what is under way.
+const TEXT_BYTES: usize = 256;
+
+/// Only atomics: the other process may be in the middle of anything.
+#[repr(C)]
+pub(super) struct Page {
+    /// When what is under way must have ended, in ms of the monotonic clock; 0 if nothing
+    /// is.
+    end_ms: AtomicU64,
+    /// The time that it was given, in ms.
+    given_ms: AtomicU64,
+    /// Memory is nearly used up: searches are to stop.
+    short: AtomicBool,
+    length: AtomicUsize,
+    text: [AtomicU8; TEXT_BYTES],
+}
+
+static PAGE: OnceLock<&'static Page> = OnceLock::new();
+
+/// Maps the page. It stays for as long as either process lives.
+pub(super) fn create() -> io::Result<&'static Page> {
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let mapped = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            size_of::<Page>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let page = NonNull::new(mapped.cast::<Page>());
+    let page = page.ok_or_else(|| io::Error::other("mmap gave address 0"))?;
+    // SAFETY: mapped for good, aligned to a memory page, and zeros are a valid Page.
+    let page: &'static Page = unsafe { page.as_ref() };
+    Ok(PAGE.get_or_init(|| page))
+}
+
+/// Milliseconds of the clock that both processes share.
+pub(super) fn now_ms() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}
+
+impl Page {
+    /// By how many ms what is under way is late.
+    pub fn late_ms(&self) -> Option<u64> {
+        let end = self.end_ms.load(Ordering::SeqCst);
+        let late = now_ms().checked_sub(end)?;
+        (end != 0).then_some(late)
+    }
+
+    /// Seconds that it was given.
+    pub fn given(&self) -> f64 {
+        self.given_ms.load(Ordering::SeqCst) as f64 / 1000.0
+    }
+
+    /// What is under way, or was last.
+    pub fn what(&self) -> String {
+        let length = self.length.load(Ordering::SeqCst).min(TEXT_BYTES);
+        let bytes = self.text[..length].iter();
+        let bytes: Vec<u8> = bytes.map(|byte| byte.load(Ordering::SeqCst)).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Tells searches to stop, or that they need not.
+    pub fn set_short(&self, short: bool) {
+        self.short.store(short, Ordering::SeqCst);
+    }
+
+    fn set(&self, bound: &Bound) {
+        let length = bound.what.len().min(TEXT_BYTES);
+        for (place, byte) in self.text.iter().zip(bound.what.bytes()) {
+            place.store(byte, Ordering::SeqCst);
+        }
+        self.length.store(length, Ordering::SeqCst);
+        self.given_ms.store(bound.given_ms, Ordering::SeqCst);
+        self.end_ms.store(bound.end_ms, Ordering::SeqCst);
+    }
+}
+
+/// Something that is under way.
+struct Bound {
+    what: String,
+    given_ms: u64,
+    end_ms: u64,
+}
+
+/// Something that must end in time; it has ended when this value goes, and what was under
+/// way before is again.
+#[must_use]
+pub struct Watched(Option<Bound>);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let (Some(page), Some(before)) = (PAGE.get(), &self.0) {
+            page.set(before);
+        }
+    }
+}
+
+/// From here on `what` is under way, and must have ended within `time`. What is still
+/// under way then is asked to stop ([`must_stop`]), and is killed with the whole process a
+/// little later. Only one thread does that.
+pub fn watch(time: Duration, what: &str) -> Watched {
+    let Some(page) = PAGE.get() else {
+        return Watched(None);
+    };
+    let before = Bound {
+        what: page.what(),
+        given_ms: page.given_ms.load(Ordering::SeqCst),
+        end_ms: page.end_ms.load(Ordering::SeqCst),
+    };
+    let given_ms = time.as_millis().try_into().unwrap_or(u64::MAX);
+    let end_ms = now_ms().saturating_add(given_ms);
+    // A part has no more time than the whole.
+    let whole_is_less = before.end_ms != 0 && before.end_ms < end_ms;
+    page.set(&match whole_is_less {
+        true => Bound {
+            what: before.what.clone(),
+            ..before
+        },
+        false => Bound {
+            what: what.to_owned(),
+            given_ms,
+            end_ms,
+        },
+    });
+    Watched(Some(before))
+}
+
+/// The time of what is under way is over, or memory is nearly used up.
+pub fn must_stop() -> bool {
+    PAGE.get()
+        .is_some_and(|page| page.short.load(Ordering::Relaxed) || page.late_ms().is_some())
+}

@@ -1,0 +1,13 @@
+return {
+  name = "client-concat1",
+  acquire = function(lock)
+    local a = table.concat({}, "x", -2147483648, 2147483647)
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

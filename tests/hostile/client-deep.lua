@@ -1,0 +1,13 @@
+return {
+  name = "client-deep",
+  acquire = function(lock)
+    local t = {} for i=1,100000 do t = {t} end
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

@@ -1,0 +1,13 @@
+return {
+  name = "client-find5",
+  acquire = function(lock)
+    local s = string.rep("a", 200000) local a = string.find(s, string.rep("a", 100000).."b", 1, true)
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

@@ -1,0 +1,13 @@
+return {
+  name = "client-findinit",
+  acquire = function(lock)
+    local s = string.rep("1", 900000) for i=1,1e6 do local x = string.find(s, "^1", 899999) end
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

@@ -1,0 +1,13 @@
+return {
+  name = "client-format1",
+  acquire = function(lock)
+    local a = string.format("%99999d", 1)
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

@@ -1,0 +1,13 @@
+return {
+  name = "client-gsub1",
+  acquire = function(lock)
+    local s = string.rep("a", 300000) local a = string.gsub(s, "", string.rep("b", 10000))
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

@@ -1,0 +1,13 @@
+return {
+  name = "client-key2",
+  acquire = function(lock)
+    local s = string.rep("e", 900000) local t = {[s]=1} for i=1,1e6 do local x = t[s] end
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

@@ -1,0 +1,13 @@
+return {
+  name = "client-keys",
+  acquire = function(lock)
+    local s = string.rep("a", 900000) local t = {} for i=1,1e6 do t[s] = i end
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

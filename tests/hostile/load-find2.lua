@@ -1,0 +1,13 @@
+local s = string.rep("a", 30000) local a = string.find(s, string.rep(".-", 200) .. "b")
+return {
+  name = "load-find2",
+  acquire = function(lock)
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

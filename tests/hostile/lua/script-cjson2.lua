@@ -1,0 +1,1 @@
+return cjson.decode(string.rep("[", 100000))

@@ -1,0 +1,1 @@
+error({err=string.rep("x", 1000000)})

@@ -1,0 +1,1 @@
+return struct.pack("c2147483647", "x")

@@ -1,0 +1,14 @@
+return {
+  name = "script-call7900",
+  scripts = { "script-call7900" },
+  acquire = function(lock)
+    script("script-call7900", { lock.key .. ":s" }, {})
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}

@@ -1,0 +1,14 @@
+return {
+  name = "script-keyscmd",
+  scripts = { "script-keyscmd" },
+  acquire = function(lock)
+    script("script-keyscmd", { lock.key .. ":s" }, {})
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held()
+  end,
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}
