@@ -126,7 +126,7 @@ fn a_torn_last_line_is_left_out_with_a_warning() {
     let torn = format!("{whole}{{\"time\":4,\"process\":1,\"ty");
     let judgement = judged(&torn);
     assert_eq!(judgement.verdict(), Violated);
-    assert_eq!(judgement.warnings.len(), 1);
+    assert_eq!(judgement.warnings.len(), 2);
     assert!(
         judgement.warnings[0].contains("line 6 is torn"),
         "{:?}",

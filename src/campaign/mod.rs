@@ -23,6 +23,7 @@ use crate::report;
 use crate::report::model::{
     self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
 };
+use crate::shell;
 use crate::trace::Trace;
 use crate::world::catalogue::{FAULTS, PROPERTIES, Switch};
 use crate::world::concrete;
@@ -51,7 +52,12 @@ pub enum CampaignError {
     Load(String),
     #[error("failed to replay {what}: {error}")]
     Harness { what: String, error: String },
+    #[error("failed to start a thread for replays: {0}")]
+    Thread(std::io::Error),
 }
+
+/// What is said of a cell that a stopped run did not come to.
+pub const NOT_RUN: &str = "not run: the run was interrupted";
 
 /// A run in progress.
 pub struct Campaign<'s> {
@@ -87,7 +93,8 @@ impl<'s> Campaign<'s> {
         }
     }
 
-    /// Does the whole run.
+    /// Does the whole run. Cells that it does not come to because it is told to stop
+    /// are unknown.
     ///
     /// # Errors
     /// If a lock cannot be checked or the harness breaks; a violation or a
@@ -128,7 +135,10 @@ impl<'s> Campaign<'s> {
             ttl_ticks: true,
             tick_ms: false,
         };
-        let sizes = sizes.fitted(&file, chosen, &self.explore.should_stop);
+        let sizes = match self.is_stopped() {
+            true => sizes,
+            false => sizes.fitted(&file, chosen, &self.explore.should_stop),
+        };
         let options = CheckOptions {
             sizes: sizes.clone(),
             properties: group.properties()?,
@@ -161,6 +171,10 @@ impl<'s> Campaign<'s> {
             .collect())
     }
 
+    fn is_stopped(&self) -> bool {
+        (self.explore.should_stop)()
+    }
+
     /// One assumption set of one lock: a column of cells.
     fn set(
         &mut self,
@@ -169,6 +183,12 @@ impl<'s> Campaign<'s> {
         sizes: &Sizes,
         set: &[Switch],
     ) -> Result<(), CampaignError> {
+        if self.is_stopped() {
+            for result in checker.not_checked(set, NOT_RUN) {
+                self.cell(file, sizes, set, result, Walks::default())?;
+            }
+            return Ok(());
+        }
         let title = title(file, sizes, set);
         self.stage.say(&format!("{title}: exploring"));
         let results = checker.check_set(set, self.stage)?;
@@ -190,14 +210,17 @@ impl<'s> Campaign<'s> {
     ) -> Result<Walks, CampaignError> {
         let first = self.config.seed;
         let seeds = first..first + u64::from(self.config.walks);
+        if self.is_stopped() {
+            return Ok(Walks::default());
+        }
         let traces = checker.walks(set, seeds, self.config.walk_moves)?;
-        let replays = self.crew.replay(&traces, &file.path)?;
-        let mut walks = Walks {
-            count: traces.len() as u32,
-            steps: traces.iter().map(|trace| trace.steps.len() as u64).sum(),
-            diverged: 0,
-        };
+        let stop = &self.explore.should_stop;
+        let replays = self.crew.replay(&traces, &file.path, stop)?;
+        let mut walks = Walks::default();
         for (trace, replay) in traces.into_iter().zip(replays) {
+            let Some(replay) = replay else { continue };
+            walks.count += 1;
+            walks.steps += trace.steps.len() as u64;
             if replay != Replay::Reproduced {
                 walks.diverged += 1;
                 let id = format!("{}-walk-{}", file.name, trace.seed.unwrap_or_default());
@@ -220,7 +243,7 @@ impl<'s> Campaign<'s> {
         let mut counterexample = None;
         if let Some(trace) = &result.trace {
             let (count, id) = self.counterexample(trace, file)?;
-            replays = Some(count);
+            replays = Some(count).filter(|count| count.attempts > 0 || !self.is_stopped());
             counterexample = Some(id);
         }
         let holds = result.verdict == Verdict::Holds;
@@ -241,7 +264,7 @@ impl<'s> Campaign<'s> {
             depth: result.depth,
             seconds: result.seconds,
             replays,
-            walks: holds.then_some(walks),
+            walks: Some(walks).filter(|walks| holds && (walks.count > 0 || !self.is_stopped())),
             counterexample,
             command: command(file, sizes, set, &result.property),
         });
@@ -275,7 +298,9 @@ impl<'s> Campaign<'s> {
         file: &LockFile,
     ) -> Result<(Replays, Option<Replay>), CampaignError> {
         let traces = vec![trace.clone(); self.config.replays as usize];
-        let replays = self.crew.replay(&traces, &file.path)?;
+        let stop = &self.explore.should_stop;
+        let replays = self.crew.replay(&traces, &file.path, stop)?;
+        let replays: Vec<Replay> = replays.into_iter().flatten().collect();
         let good = |replay: &&Replay| **replay == Replay::Reproduced;
         let count = Replays {
             reproduced: replays.iter().filter(good).count() as u32,
@@ -286,7 +311,8 @@ impl<'s> Campaign<'s> {
     }
 
     fn keep(&mut self, id: String, trace: Trace, replay: Option<Replay>) {
-        let replay_command = Some(format!("lockproof replay {}", self.stage.trace_path(&id)));
+        let path = self.stage.trace_path(&id);
+        let replay_command = Some(format!("lockproof replay {}", shell::word(&path)));
         self.report.counterexamples.push(Counterexample {
             id,
             trace,
@@ -337,7 +363,8 @@ fn command(file: &LockFile, sizes: &Sizes, set: &[Switch], property: &str) -> St
     } else {
         names.join(",")
     };
-    let mut command = format!("lockproof check {} --assume {names}", file.path);
+    let path = shell::word(&file.path);
+    let mut command = format!("lockproof check {path} --assume {names}");
     let mut extra: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for switch in set {
         let info = switch.fault.info();

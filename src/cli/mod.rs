@@ -1,7 +1,8 @@
 //! The command line: one file a subcommand.
 //!
 //! Raw arguments become a validated plan before anything runs; clap's types
-//! never leave this module. Exit codes are those of [`Exit`].
+//! never leave this module. Exit codes are those of [`Exit`]; a run that a signal ended
+//! has the signal's, whatever it found until then.
 
 mod attach;
 mod check;
@@ -9,9 +10,11 @@ mod ci;
 mod completions;
 mod doctor;
 mod explore;
+mod folder;
 mod free;
 mod history;
 mod list;
+mod machine;
 mod plan;
 mod real;
 mod replay;
@@ -19,6 +22,7 @@ mod report;
 mod run;
 mod scenario;
 mod screen;
+mod signals;
 mod torture;
 mod walk;
 
@@ -41,6 +45,12 @@ pub enum Exit {
     Usage = 64,
     /// lockproof itself failed, or the machine did.
     Internal = 70,
+    /// SIGHUP came; what was done until then is told.
+    HungUp = 129,
+    /// SIGINT came (Ctrl-C); what was done until then is told.
+    Interrupted = 130,
+    /// SIGTERM came; what was done until then is told.
+    Terminated = 143,
 }
 
 /// An error with the exit code that it means.
@@ -92,6 +102,9 @@ impl std::fmt::Display for Failure {
                 told = format!("{told}: {cause}");
             }
         }
+        if let Some(meaning) = machine::refusal(&told) {
+            told = format!("{told}: {meaning}");
+        }
         f.write_str(&told)
     }
 }
@@ -103,7 +116,7 @@ pub type Ended = Result<Exit, Failure>;
 #[derive(Parser, Debug)]
 #[command(name = "lockproof", version, about, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 all as expected, 1 a violation, 2 unknown, 3 nothing ran, 64 usage, 70 internal.\n\nExamples:\n  lockproof check token\n  lockproof check my-lock.lua --assume client-pause,loss\n  lockproof run"
+    after_help = "Exit codes: 0 all as expected, 1 a violation, 2 unknown, 3 nothing ran, 64 usage, 70 internal;\n129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM, with what was done so far.\n\nExamples:\n  lockproof check token\n  lockproof check my-lock.lua --assume client-pause,loss\n  lockproof run"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -160,7 +173,29 @@ pub fn main() -> ExitCode {
             });
         }
     };
-    let ended = match cli.command {
+    match cli.command {
+        Command::Worker => return crate::replay::worker::main(),
+        Command::Actor => return crate::torture::actor::main(),
+        _ => {}
+    }
+    let ended = match signals::catch() {
+        Ok(()) => machine::guarded(|| run(cli.command)),
+        Err(error) => Err(Failure::internal(error)),
+    };
+    if let Err(failure) = &ended {
+        screen::note(format_args!("error: {failure}"));
+    }
+    if let Some((exit, signal)) = signals::exit() {
+        screen::note(format_args!(
+            "ended by {signal}; what was done so far is told above"
+        ));
+        return code(exit);
+    }
+    code(ended.unwrap_or_else(|failure| failure.exit))
+}
+
+fn run(command: Command) -> Ended {
+    match command {
         Command::Check(args) => check::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Walk(args) => walk::run(args),
@@ -174,15 +209,8 @@ pub fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man => completions::man(),
-        Command::Worker => return crate::replay::worker::main(),
-        Command::Actor => return crate::torture::actor::main(),
-    };
-    match ended {
-        Ok(exit) => code(exit),
-        Err(failure) => {
-            screen::note(format_args!("error: {failure}"));
-            code(failure.exit)
-        }
+        // They are processes of their own, and have begun before.
+        Command::Worker | Command::Actor => Ok(Exit::Nothing),
     }
 }
 

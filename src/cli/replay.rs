@@ -10,7 +10,7 @@ use crate::trace;
 use super::check::Format;
 use super::plan;
 use super::real::RealArgs;
-use super::{Ended, Exit, Failure, screen};
+use super::{Ended, Exit, Failure, screen, signals};
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -44,10 +44,14 @@ pub fn run(args: Args) -> Ended {
     };
     trace::check_lock(&trace, &file.sha256).map_err(Failure::usage)?;
     let real = args.real.find()?;
-    let mut pool = GatePool::new(real.gate);
+    signals::in_order();
+    let mut pool = GatePool::new(real.gate.clone());
     let mut worst = Exit::Nothing;
     for run in 1..=args.runs {
-        let report = real.runtime.block_on(pool.replay(&trace, &file.path));
+        let Some(report) = real.until_told(pool.replay(&trace, &file.path)) else {
+            screen::note(format_args!("{} of {} runs were made", run - 1, args.runs));
+            break;
+        };
         if let Some(path) = &args.history {
             write_history(&report, path)?;
         }
@@ -62,7 +66,7 @@ pub fn run(args: Args) -> Ended {
             worst.max(exit)
         };
     }
-    if worst == Exit::Nothing {
+    if args.runs == 0 {
         screen::note("nothing ran: --runs 0");
     }
     Ok(worst)

@@ -1,9 +1,8 @@
-//! Progress on standard error, Ctrl-C, and the clock that lower layers are lent.
+//! Progress on standard error, and the clock that lower layers are lent.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -12,31 +11,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::check::{Observer, Progress, ShouldStop};
 use crate::trace::Assumption;
 
-use super::Failure;
+use super::{Failure, signals};
 
-/// Set by Ctrl-C and SIGTERM.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// From here on Ctrl-C asks the running search to stop; what it has found so
-/// far is still told. A second Ctrl-C ends the process.
-pub fn catch_interrupts() -> Result<(), Failure> {
-    ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
-        }
-    })
-    .map_err(Failure::internal)
-}
-
-/// True after Ctrl-C.
-pub fn interrupted() -> bool {
-    INTERRUPTED.load(Ordering::SeqCst)
-}
-
-/// Stops at Ctrl-C, or when the time is over.
+/// Stops at a signal, or when the time is over.
 pub fn stop_after(timeout: Option<Duration>) -> ShouldStop {
     let end = timeout.map(|timeout| Instant::now() + timeout);
-    Arc::new(move || interrupted() || end.is_some_and(|end| Instant::now() >= end))
+    Arc::new(move || signals::came() || end.is_some_and(|end| Instant::now() >= end))
 }
 
 /// Prints a line, or lines, of the answer on standard output.

@@ -10,7 +10,7 @@ use super::plan::LockArgs;
 use super::real::RealArgs;
 use super::replay::write_history;
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure};
+use super::{Ended, Exit, Failure, signals};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -31,10 +31,10 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
-    screen::catch_interrupts()?;
+    signals::in_order();
     let plan = args.lock.plan(&screen::stop_after(None))?;
     let real = args.real.find()?;
-    let mut pool = GatePool::new(real.gate);
+    let mut pool = GatePool::new(real.gate.clone());
     let options = plan.options(Vec::new(), ExploreOptions::default());
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     let screen = Screen::new(false);
@@ -47,10 +47,13 @@ pub fn run(args: Args) -> Ended {
         let seeds = plan.seed..plan.seed + u64::from(args.walks);
         let walks = checker.walks(set, seeds, args.moves).map_err(failure)?;
         let name = screen::set_name(&crate::check::assumptions(set));
-        let mut agreed = 0;
+        let (mut agreed, mut done) = (0, 0);
         for trace in &walks {
             screen.say(&format!("walking: {name}"));
-            let report = real.runtime.block_on(pool.replay(trace, &plan.file.path));
+            let Some(report) = real.until_told(pool.replay(trace, &plan.file.path)) else {
+                break;
+            };
+            done += 1;
             match &report.verdict {
                 ReplayVerdict::Reproduced => agreed += 1,
                 ReplayVerdict::Failed { error, .. } => {
@@ -70,20 +73,19 @@ pub fn run(args: Args) -> Ended {
                     exit = Exit::Violation;
                 }
             }
-            if screen::interrupted() {
-                // What diverged has diverged, however many walks are left.
-                return Ok(match exit {
-                    Exit::Violation => Exit::Violation,
-                    _ => Exit::Unknown,
-                });
-            }
         }
         screen.clear();
         screen::print(format_args!(
-            "{name}: {agreed} of {} walks agree, seed {}",
-            walks.len(),
+            "{name}: {agreed} of {done} walks agree, seed {}",
             plan.seed
         ))?;
+        if signals::came() {
+            screen::note(format_args!(
+                "{name}: {} walks were not made",
+                walks.len() - done
+            ));
+            break;
+        }
     }
     Ok(exit)
 }
