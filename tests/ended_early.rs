@@ -213,9 +213,9 @@ fn an_interrupted_free_run_ends_its_history_as_interrupted() {
 #[test]
 fn a_free_run_is_interrupted_at_any_time() {
     let watched = Watched::new();
-    let trace = "torture gc-pause --lock token --duration 1 --runs 1 --out runs";
+    let line = "torture gc-pause --lock token --duration 1 --runs 100 --out runs";
     for delay in (0..12).map(|step| Duration::from_millis(step * 400)) {
-        let child = watched.start(trace);
+        let child = watched.start(line);
         std::thread::sleep(delay);
         let processes = descendants(child.id());
         send(&child, Signal::TERM);

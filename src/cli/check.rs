@@ -15,7 +15,7 @@ use crate::world::catalogue::Property;
 
 use super::plan::{self, LockArgs};
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure, signals};
+use super::{Ended, Exit, Failure, machine, signals};
 
 /// How to print results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -103,7 +103,17 @@ pub fn run(args: Args) -> Ended {
         Format::Json => print_json(&report)?,
         Format::Text => print_text(&report, &args)?,
     }
+    refused(&report.results)?;
     Ok(exit_of(&report.results))
+}
+
+/// What is unknown because the machine refused a thread is no answer about the lock.
+fn refused(results: &[CheckResult]) -> Result<(), Failure> {
+    let mut reasons = results.iter().filter_map(|result| result.reason.as_ref());
+    match reasons.find(|reason| machine::refusal(reason).is_some()) {
+        Some(reason) => Err(Failure::internal(anyhow::anyhow!("{reason}"))),
+        None => Ok(()),
+    }
 }
 
 /// More threads than this never helped, and each pair of them has a queue: at

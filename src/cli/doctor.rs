@@ -14,7 +14,7 @@ use crate::replay::server::{OwnClock, Server, ServerError, ServerOptions};
 use crate::replay::stoppable::unless;
 use crate::trace::EPOCH_MS;
 
-use super::{Ended, Exit, Failure, screen, signals};
+use super::{Ended, Exit, Failure, machine, screen, signals};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {}
@@ -52,7 +52,11 @@ pub fn run(_args: Args) -> Ended {
         });
     }
     for error in &unusable {
-        table.add_row(["broken".into(), "server".into(), error.to_string()]);
+        table.add_row([
+            "broken".into(),
+            "server".into(),
+            machine::explained(error.to_string()),
+        ]);
     }
     if servers.is_empty() {
         table.add_row([
@@ -105,5 +109,5 @@ async fn try_out(binary: &Binary, library: &Result<Library, ClockError>) -> Resu
     let started = Server::start(&options).await;
     started
         .map(drop)
-        .map_err(|error: ServerError| error.to_string())
+        .map_err(|error: ServerError| machine::explained(error.to_string()))
 }

@@ -11,16 +11,12 @@ use anyhow::anyhow;
 
 use super::{Ended, Failure};
 
-/// What EAGAIN, EMFILE, ENFILE, ENOMEM, ENOSPC and EDQUOT mean, by what stands in messages.
+const NO_THREAD: &str = "the machine lets this user start no more processes or threads; raise `ulimit -u`, `ulimit -v` or the limits of the container";
+
+/// What EAGAIN, EMFILE, ENFILE, ENOMEM and ENOSPC mean, by what stands in messages.
 const REFUSALS: [(&str, &str); 6] = [
-    (
-        "os error 11)",
-        "the machine lets this user start no more processes or threads; raise `ulimit -u`, or the pids limit of the container",
-    ),
-    (
-        "code: 11,",
-        "the machine lets this user start no more processes or threads; raise `ulimit -u`, or the pids limit of the container",
-    ),
+    ("os error 11)", NO_THREAD),
+    ("code: 11,", NO_THREAD),
     (
         "os error 24)",
         "this process may open no more files; raise `ulimit -n`",
@@ -37,6 +33,14 @@ const REFUSALS: [(&str, &str); 6] = [
 pub fn refusal(message: &str) -> Option<&'static str> {
     let mut all = REFUSALS.iter();
     all.find_map(|(mark, meaning)| message.contains(mark).then_some(*meaning))
+}
+
+/// A message with what it means, if it tells that the machine refused something.
+pub fn explained(mut message: String) -> String {
+    if let Some(meaning) = refusal(&message).filter(|meaning| !message.contains(meaning)) {
+        message = format!("{message}: {meaning}");
+    }
+    message
 }
 
 /// Runs a subcommand; its panic becomes a failure.

@@ -102,10 +102,7 @@ impl std::fmt::Display for Failure {
                 told = format!("{told}: {cause}");
             }
         }
-        if let Some(meaning) = machine::refusal(&told) {
-            told = format!("{told}: {meaning}");
-        }
-        f.write_str(&told)
+        f.write_str(&machine::explained(told))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::trace;
 use super::check::Format;
 use super::plan;
 use super::real::RealArgs;
-use super::{Ended, Exit, Failure, screen, signals};
+use super::{Ended, Exit, Failure, machine, screen, signals};
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -58,6 +58,11 @@ pub fn run(args: Args) -> Ended {
         match args.format {
             Format::Json => print_json(&report)?,
             Format::Text => print_text(&report, run, args.runs, trace.steps.len())?,
+        }
+        if let ReplayVerdict::Failed { error, .. } = &report.verdict
+            && let Some(meaning) = machine::refusal(error)
+        {
+            screen::note(meaning);
         }
         let exit = exit_of(&report.verdict);
         worst = if worst == Exit::Nothing {

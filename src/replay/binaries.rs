@@ -170,11 +170,17 @@ pub fn look(directories: &[PathBuf]) -> (Vec<Binary>, Vec<BinaryError>) {
                     found.push(binary);
                 }
             }
-            Err(BinaryError::Start { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(BinaryError::Start { source, .. }) if is_absence(&source) => {}
             Err(error) => broken.push(error),
         }
     }
     (found, broken)
+}
+
+/// A folder of the search path that may not be looked into has no program for us.
+fn is_absence(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | PermissionDenied | NotADirectory)
 }
 
 /// The program that replays use unless they are told another: the first of

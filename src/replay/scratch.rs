@@ -25,6 +25,8 @@ use tempfile::TempDir;
 const PREFIX: &str = "lockproof-";
 /// The locked file of a folder.
 const OWNER: &str = "owner";
+/// Its name before it is locked.
+const UNNAMED: &str = "new";
 /// What stands in it: a folder of somebody else's that has such a file has other words.
 const WORDS: &str = "A lockproof that runs keeps its temporary files here (lockproof.scratch/1).\n";
 
@@ -88,9 +90,18 @@ impl Root {
             .tempdir()
             .map_err(where_it_is_said)?;
         open_to_us(made.path())?;
-        let owner = own(made.path()).map_err(where_it_is_said)?;
+        let folder = made.keep();
+        let owner = match own(&folder) {
+            Ok(owner) => owner,
+            Err(error) => {
+                // Without opening anything: there may be no descriptor left.
+                let _ = std::fs::remove_file(folder.join(UNNAMED));
+                let _ = std::fs::remove_dir(&folder);
+                return Err(where_it_is_said(error));
+            }
+        };
         let root = Root {
-            folder: made.keep(),
+            folder,
             _owner: owner,
         };
         if let Some(parent) = root.folder.parent() {
@@ -119,7 +130,7 @@ fn open_to_us(folder: &Path) -> io::Result<()> {
 
 /// Makes the locked file. It gets its name when it is locked.
 fn own(folder: &Path) -> io::Result<File> {
-    let unnamed = folder.join("new");
+    let unnamed = folder.join(UNNAMED);
     let mut owner = OpenOptions::new()
         .write(true)
         .create_new(true)
