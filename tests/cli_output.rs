@@ -123,6 +123,28 @@ fn ctrl_c_gives_what_is_known_so_far_as_unknown() {
 }
 
 #[test]
+fn commands_that_are_shown_are_quoted_for_a_shell() {
+    let place = Place::new();
+    let said: Said = place
+        .command("check setnx-expire --assume client-crash --property no-orphan --traces")
+        .arg("my $(traces)")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(said.code, Some(VIOLATION), "{said:#?}");
+    let line = said
+        .out
+        .lines()
+        .find(|line| line.starts_with("replay it: "));
+    let command = line.unwrap().strip_prefix("replay it: lockproof ").unwrap();
+    let script = format!("exec {} {command}", env!("CARGO_BIN_EXE_lockproof"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(place.path(""));
+    let said: Said = shell.output().unwrap().into();
+    assert_eq!(said.code, Some(FINE), "{command}: {said:#?}");
+}
+
+#[test]
 fn a_reader_that_goes_away_changes_no_exit_code() {
     let place = Place::new();
     let mut child = place

@@ -220,7 +220,12 @@ fn a_free_run_is_interrupted_at_any_time() {
         let processes = descendants(child.id());
         send(&child, Signal::TERM);
         let said = said(child);
-        assert_eq!(said.code, Some(143), "after {delay:?}: {said:#?}");
+        // One that has not begun is ended by the system.
+        let ended = said.code.is_none() && said.out.is_empty() && processes.is_empty();
+        assert!(
+            ended || said.code == Some(143),
+            "after {delay:?}: {said:#?}"
+        );
         assert!(!said.err.contains("error"), "after {delay:?}: {said:#?}");
         await_end(&processes);
         assert_eq!(watched.left(), Vec::<PathBuf>::new(), "after {delay:?}");

@@ -34,7 +34,7 @@ impl OwnFolder {
     /// Another run writes there, or it cannot be made.
     pub fn take(folder: &Path) -> Result<Option<OwnFolder>, Failure> {
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("failed to create {}", folder.display()))
+            .with_context(|| format!("failed to write into {}", folder.display()))
             .map_err(Failure::internal)?;
         let path = folder.join(NAME);
         let failed = || format!("failed to lock {}", path.display());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use crate::replay::gate::{GatePool, ReplayReport, ReplayVerdict};
-use crate::trace;
+use crate::trace::{self, TraceError};
 
 use super::check::Format;
 use super::plan;
@@ -37,7 +37,10 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
-    let trace = trace::read(&args.trace).map_err(Failure::usage)?;
+    let trace = trace::read(&args.trace).map_err(|error| match error {
+        TraceError::Read { .. } => Failure::usage(error),
+        error => Failure::usage(error).context(args.trace.display().to_string()),
+    })?;
     let file = match &args.lock {
         Some(name) => plan::load(name)?,
         None => plan::find(&trace.lock, &args.trace)?,
