@@ -36,7 +36,7 @@ pub fn export_edn<R: BufRead>(
     let mut index = 0;
     let mut line = String::new();
     let (mut last, mut complete) = (0, None);
-    while let Some(event) = reader.next() {
+    for event in reader.by_ref() {
         let event = event?;
         last = event.time.max(last);
         complete = said_end(&event);

@@ -28,7 +28,7 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use timely::container::CapacityContainerBuilder;
@@ -76,7 +76,6 @@ pub(super) fn run<Y: System + 'static>(
     ledger: Arc<Ledger>,
     should_stop: ShouldStop,
 ) -> Result<Vec<Searched<Y::State>>, String> {
-    threads_are_there(engines.len())?;
     let communication = match engines.len() {
         1 => CommunicationConfig::Thread,
         workers => CommunicationConfig::Process(workers),
@@ -103,24 +102,6 @@ pub(super) fn run<Y: System + 'static>(
         .into_iter()
         .collect::<Result<Option<Vec<_>>, _>>()?;
     searched.ok_or_else(|| "two workers had the same index".to_owned())
-}
-
-/// Where a thread cannot be had the workers that timely has started already panic. So
-/// it is tried before, with as many threads at one time.
-fn threads_are_there(count: usize) -> Result<(), String> {
-    let gate = RwLock::new(());
-    let closed = gate.write().unwrap_or_else(PoisonError::into_inner);
-    std::thread::scope(|scope| {
-        let pass = || drop(gate.read().unwrap_or_else(PoisonError::into_inner));
-        let start = |_| {
-            std::thread::Builder::new()
-                .spawn_scoped(scope, pass)
-                .map(drop)
-        };
-        let started = (0..count).try_for_each(start);
-        drop(closed);
-        started.map_err(|error| error.to_string())
-    })
 }
 
 fn work<Y: System + 'static>(
