@@ -34,6 +34,7 @@ pub mod redis;
 pub mod replay;
 pub mod report;
 pub mod scenario;
+mod shell;
 pub mod torture;
 pub mod trace;
 pub mod world;

@@ -117,9 +117,31 @@ fn ctrl_c_gives_what_is_known_so_far_as_unknown() {
         .read_to_string(&mut out)
         .unwrap();
     let code = child.wait().unwrap().code();
-    assert_eq!(code, Some(UNKNOWN), "{out}");
+    assert_eq!(code, Some(130), "{out}");
     assert!(out.contains("unknown"), "{out}");
     assert!(!out.contains("holds"), "{out}");
+}
+
+#[test]
+fn commands_that_are_shown_are_quoted_for_a_shell() {
+    let place = Place::new();
+    let said: Said = place
+        .command("check setnx-expire --assume client-crash --property no-orphan --traces")
+        .arg("my $(traces)")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(said.code, Some(VIOLATION), "{said:#?}");
+    let line = said
+        .out
+        .lines()
+        .find(|line| line.starts_with("replay it: "));
+    let command = line.unwrap().strip_prefix("replay it: lockproof ").unwrap();
+    let script = format!("exec {} {command}", env!("CARGO_BIN_EXE_lockproof"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(place.path(""));
+    let said: Said = shell.output().unwrap().into();
+    assert_eq!(said.code, Some(FINE), "{command}: {said:#?}");
 }
 
 #[test]

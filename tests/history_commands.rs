@@ -174,10 +174,10 @@ fn other_oracles_and_figures_do_not_see_commands() {
 
 #[test]
 fn in_edn_each_command_is_a_process_of_its_own() {
-    let text = spoken(
+    let text = ended(&spoken(
         "",
         "1 c0 send 1 GET k\n2 c1 send 2 GET k\n3 c0 ok 1 null\n4 c1 info 2\n5 node-0 info execute {\"client\":0,\"argv\":[\"GET\",\"k\"],\"reply\":null}",
-    );
+    ));
     let mut edn = Vec::new();
     export_edn(&mut Reader::new(text.as_bytes()).unwrap(), &mut edn).unwrap();
     let edn = String::from_utf8(edn).unwrap();
@@ -192,7 +192,8 @@ fn in_edn_each_command_is_a_process_of_its_own() {
             ":node-0.2",
             ":node-0.1",
             ":node-0.2",
-            ":node-0"
+            ":node-0",
+            ":harness"
         ]
     );
 }

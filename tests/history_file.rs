@@ -126,7 +126,7 @@ fn a_torn_last_line_is_left_out_with_a_warning() {
     let torn = format!("{whole}{{\"time\":4,\"process\":1,\"ty");
     let judgement = judged(&torn);
     assert_eq!(judgement.verdict(), Violated);
-    assert_eq!(judgement.warnings.len(), 1);
+    assert_eq!(judgement.warnings.len(), 2);
     assert!(
         judgement.warnings[0].contains("line 6 is torn"),
         "{:?}",
@@ -368,11 +368,17 @@ fn a_judgement_is_the_same_twice_and_survives_json() {
 
 /// What an export of these events says.
 fn edn(events: &[Event]) -> String {
-    let text = written(events);
+    let mut text = String::from_utf8(written(events)).unwrap();
+    let last = events.iter().map(|event| event.time).max();
+    text += &(end(last.unwrap_or_default(), true) + "\n");
     let mut out = Vec::new();
-    let count = export_edn(&mut Reader::new(text.as_slice()).unwrap(), &mut out).unwrap();
-    assert_eq!(count, events.len() as u64);
-    String::from_utf8(out).unwrap()
+    let count = export_edn(&mut Reader::new(text.as_bytes()).unwrap(), &mut out).unwrap();
+    assert_eq!(count, events.len() as u64 + 1);
+    let out = String::from_utf8(out).unwrap();
+    let lines: Vec<&str> = out.split_inclusive('\n').collect();
+    let (end, before) = lines.split_last().unwrap();
+    assert!(end.starts_with("{:process :harness, :type :info, :f :end, :value {:complete true}"));
+    before.concat()
 }
 
 #[test]

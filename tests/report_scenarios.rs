@@ -306,6 +306,33 @@ fn a_row_in_the_page_over_all_scenarios_leads_to_its_own_report() {
 
 // --- in a browser ------------------------------------------------------------
 
+#[test]
+fn nothing_in_a_row_becomes_markup_in_markdown() {
+    const EVIL: &str = "</td><img src=x onerror=alert(1)> | `x` $y$ @who\n# heading";
+    let mut evil = swept();
+    evil.free = row().free;
+    for text in [&mut evil.scenario, &mut evil.lock, &mut evil.command] {
+        *text = EVIL.into();
+    }
+    evil.notes = vec![EVIL.into()];
+    if let Some(published) = &mut evil.published {
+        published.of = EVIL.into();
+        published.source = EVIL.into();
+    }
+    for rate in &mut evil.free.as_mut().unwrap().oracles {
+        rate.oracle = EVIL.into();
+    }
+    let mut report = report(vec![evil]);
+    report.environment.proxy = Some(EVIL.into());
+    report.tool_version = EVIL.into();
+    let text = markdown(&report);
+    for line in text.lines() {
+        assert!(!line.contains("<img") && !line.contains("</td"), "{line}");
+        assert!(!line.starts_with("# heading"), "{line}");
+    }
+    junit(&report).unwrap();
+}
+
 fn file(name: &str, report: &Report) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
     std::fs::write(&file, html(report).unwrap()).unwrap();

@@ -401,9 +401,13 @@ fn no_number_and_no_text_is_too_large() {
 
 #[test]
 fn a_history_without_operations_has_a_page() {
-    let made = Made::new(2000, 1);
+    let mut made = Made::new(2000, 1);
+    assert!(page(&made.text).contains("incomplete: it has no end"));
+    made.text +=
+        r#"{"time":0,"process":"harness","type":"info","f":"end","value":{"complete":true}}"#;
+    made.text += "\n";
     let text = page(&made.text);
-    assert!(text.contains("nothing to judge"));
+    assert!(text.contains("nothing to judge") && !text.contains("incomplete"));
     assert!(
         !text.contains("NaN") && !text.contains("inf\""),
         "no figure of nothing"

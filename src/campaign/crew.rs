@@ -4,7 +4,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::check::ShouldStop;
 use crate::replay::gate::{GateOptions, GatePool, ReplayVerdict};
+use crate::replay::stoppable::unless;
 use crate::report::model::Replay;
 use crate::trace::Trace;
 
@@ -26,33 +28,44 @@ impl Crew {
         Crew { runtime, pools }
     }
 
-    /// Replays every trace of the lock at `path`; results in the traces' order.
+    /// Replays every trace of the lock at `path`; results in the traces' order. Those
+    /// that `stop` forbade have none.
     ///
     /// # Errors
-    /// If the harness broke twice under the same trace.
-    pub fn replay(&mut self, traces: &[Trace], path: &str) -> Result<Vec<Replay>, CampaignError> {
+    /// If the harness broke twice under the same trace, or there is no thread.
+    pub fn replay(
+        &mut self,
+        traces: &[Trace],
+        path: &str,
+        stop: &ShouldStop,
+    ) -> Result<Vec<Option<Replay>>, CampaignError> {
         let next = AtomicUsize::new(0);
-        let results: Vec<Mutex<Option<Result<Replay, String>>>> =
-            traces.iter().map(|_| Mutex::new(None)).collect();
+        let results: Vec<Mutex<Slot>> = traces.iter().map(|_| Mutex::new(None)).collect();
         let runtime = &self.runtime;
         std::thread::scope(|scope| {
-            for pool in &mut self.pools {
+            for (number, pool) in self.pools.iter_mut().enumerate() {
                 let (next, results) = (&next, &results);
-                scope.spawn(move || {
-                    while let Some(index) = claim(next, traces.len()) {
-                        let result = runtime.block_on(replay(pool, &traces[index], path));
+                let work = move || {
+                    while let Some(index) = claim(next, traces.len()).filter(|_| !stop()) {
+                        let work = replay(pool, &traces[index], path);
+                        let result = runtime.block_on(unless(&**stop, work));
                         // Nobody panics while holding a result's lock.
                         if let Ok(mut slot) = results[index].lock() {
-                            *slot = Some(result);
+                            *slot = result;
                         }
                     }
-                });
+                };
+                match std::thread::Builder::new().spawn_scoped(scope, work) {
+                    // One alone does all the work.
+                    Err(_) if number > 0 => break,
+                    started => started.map_err(CampaignError::Thread)?,
+                };
             }
-        });
-        traces
-            .iter()
-            .zip(results)
-            .map(|(trace, slot)| settle(trace, slot))
+            Ok::<_, CampaignError>(())
+        })?;
+        let slots = traces.iter().zip(results);
+        slots
+            .map(|(trace, slot)| settle(trace, slot, stop()))
             .collect()
     }
 }
@@ -62,13 +75,20 @@ fn claim(next: &AtomicUsize, count: usize) -> Option<usize> {
     (index < count).then_some(index)
 }
 
+/// What became of a trace; nothing if it was not replayed.
+type Slot = Option<Result<Replay, String>>;
+
 fn settle(
     trace: &Trace,
-    slot: Mutex<Option<Result<Replay, String>>>,
-) -> Result<Replay, CampaignError> {
+    slot: Mutex<Slot>,
+    stopped: bool,
+) -> Result<Option<Replay>, CampaignError> {
     let result = slot.into_inner().ok().flatten();
+    if result.is_none() && stopped {
+        return Ok(None);
+    }
     let result = result.unwrap_or_else(|| Err("the replay ended without a result".into()));
-    result.map_err(|error| CampaignError::Harness {
+    result.map(Some).map_err(|error| CampaignError::Harness {
         what: format!("{} ({} steps)", trace.lock.name, trace.steps.len()),
         error,
     })

@@ -24,6 +24,7 @@ use crate::report;
 use crate::report::model::{
     self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
 };
+use crate::shell;
 use crate::trace::Trace;
 use crate::world::catalogue::{FAULTS, PROPERTIES, Switch};
 use crate::world::concrete;
@@ -55,7 +56,12 @@ pub enum CampaignError {
     Load(String),
     #[error("failed to replay {what}: {error}")]
     Harness { what: String, error: String },
+    #[error("failed to start a thread for replays: {0}")]
+    Thread(std::io::Error),
 }
+
+/// What is said of a cell that a stopped run did not come to.
+pub const NOT_RUN: &str = "not run: the run was interrupted";
 
 /// A run in progress.
 pub struct Campaign<'s> {
@@ -91,7 +97,8 @@ impl<'s> Campaign<'s> {
         }
     }
 
-    /// Does the whole run.
+    /// Does the whole run. Cells that it does not come to because it is told to stop
+    /// are unknown.
     ///
     /// # Errors
     /// If a lock cannot be checked or the harness breaks; a violation or a
@@ -133,7 +140,10 @@ impl<'s> Campaign<'s> {
             ttl_ticks: true,
             tick_ms: false,
         };
-        let sizes = sizes.fitted(&file, chosen, &self.explore.should_stop);
+        let sizes = match self.is_stopped() {
+            true => sizes,
+            false => sizes.fitted(&file, chosen, &self.explore.should_stop),
+        };
         drop(bound);
         let options = CheckOptions {
             sizes: sizes.clone(),
@@ -167,6 +177,10 @@ impl<'s> Campaign<'s> {
             .collect())
     }
 
+    fn is_stopped(&self) -> bool {
+        (self.explore.should_stop)()
+    }
+
     /// One assumption set of one lock: a column of cells.
     fn set(
         &mut self,
@@ -175,6 +189,12 @@ impl<'s> Campaign<'s> {
         sizes: &Sizes,
         set: &[Switch],
     ) -> Result<(), CampaignError> {
+        if self.is_stopped() {
+            for result in checker.not_checked(set, NOT_RUN) {
+                self.cell(file, sizes, set, result, Walks::default())?;
+            }
+            return Ok(());
+        }
         let title = title(file, sizes, set);
         self.stage.say(&format!("{title}: exploring"));
         let bound = self.stage.bound(&format!("the check of {title}"));
@@ -198,18 +218,21 @@ impl<'s> Campaign<'s> {
     ) -> Result<Walks, CampaignError> {
         let first = self.config.seed;
         let seeds = first..first + u64::from(self.config.walks);
+        if self.is_stopped() {
+            return Ok(Walks::default());
+        }
         let bound = self
             .stage
             .bound(&format!("walking through the model of {title}"));
         let traces = checker.walks(set, seeds, self.config.walk_moves)?;
         drop(bound);
-        let replays = self.crew.replay(&traces, &file.path)?;
-        let mut walks = Walks {
-            count: traces.len() as u32,
-            steps: traces.iter().map(|trace| trace.steps.len() as u64).sum(),
-            diverged: 0,
-        };
+        let stop = &self.explore.should_stop;
+        let replays = self.crew.replay(&traces, &file.path, stop)?;
+        let mut walks = Walks::default();
         for (trace, replay) in traces.into_iter().zip(replays) {
+            let Some(replay) = replay else { continue };
+            walks.count += 1;
+            walks.steps += trace.steps.len() as u64;
             if replay != Replay::Reproduced {
                 walks.diverged += 1;
                 let id = format!("{}-walk-{}", file.name, trace.seed.unwrap_or_default());
@@ -232,7 +255,7 @@ impl<'s> Campaign<'s> {
         let mut counterexample = None;
         if let Some(trace) = &result.trace {
             let (count, id) = self.counterexample(trace, file)?;
-            replays = Some(count);
+            replays = Some(count).filter(|count| count.attempts > 0 || !self.is_stopped());
             counterexample = Some(id);
         }
         let holds = result.verdict == Verdict::Holds;
@@ -253,7 +276,7 @@ impl<'s> Campaign<'s> {
             depth: result.depth,
             seconds: result.seconds,
             replays,
-            walks: holds.then_some(walks),
+            walks: Some(walks).filter(|walks| holds && (walks.count > 0 || !self.is_stopped())),
             counterexample,
             command: command(file, sizes, set, &result.property),
         });
@@ -287,7 +310,9 @@ impl<'s> Campaign<'s> {
         file: &LockFile,
     ) -> Result<(Replays, Option<Replay>), CampaignError> {
         let traces = vec![trace.clone(); self.config.replays as usize];
-        let replays = self.crew.replay(&traces, &file.path)?;
+        let stop = &self.explore.should_stop;
+        let replays = self.crew.replay(&traces, &file.path, stop)?;
+        let replays: Vec<Replay> = replays.into_iter().flatten().collect();
         let good = |replay: &&Replay| **replay == Replay::Reproduced;
         let count = Replays {
             reproduced: replays.iter().filter(good).count() as u32,
@@ -298,7 +323,8 @@ impl<'s> Campaign<'s> {
     }
 
     fn keep(&mut self, id: String, trace: Trace, replay: Option<Replay>) {
-        let replay_command = Some(format!("lockproof replay {}", self.stage.trace_path(&id)));
+        let path = self.stage.trace_path(&id);
+        let replay_command = Some(format!("lockproof replay {}", shell::word(&path)));
         self.report.counterexamples.push(Counterexample {
             id,
             trace,
@@ -349,7 +375,8 @@ fn command(file: &LockFile, sizes: &Sizes, set: &[Switch], property: &str) -> St
     } else {
         names.join(",")
     };
-    let mut command = format!("lockproof check {} --assume {names}", file.path);
+    let path = shell::word(&file.path);
+    let mut command = format!("lockproof check {path} --assume {names}");
     let mut extra: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for switch in set {
         let info = switch.fault.info();

@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 use crate::replay::nemesis::FaultSpec;
 use crate::replay::topology::{Attachment, TopologyKind};
 use crate::scenario::Scenario;
+use crate::shell;
 
 use super::{Failure, run, screen};
 
@@ -35,8 +36,12 @@ impl AttachArgs {
     pub fn words(&self) -> String {
         match &self.attach {
             None => String::new(),
-            Some(file) if file.ends_with(".toml") => format!(" --attach {file}"),
-            Some(urls) => format!(" --attach {urls} --toxiproxy {}", self.toxiproxy),
+            Some(file) if file.ends_with(".toml") => format!(" --attach {}", shell::word(file)),
+            Some(urls) => format!(
+                " --attach {} --toxiproxy {}",
+                shell::word(urls),
+                shell::word(&self.toxiproxy)
+            ),
         }
     }
 

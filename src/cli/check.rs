@@ -9,12 +9,13 @@ use clap::ValueEnum;
 
 use crate::check::{CheckReport, CheckResult, Checker, ExploreOptions, SimulateOptions, Verdict};
 use crate::report::terminal;
+use crate::shell;
 use crate::trace::{self, Story, Trace};
 use crate::world::catalogue::Property;
 
 use super::plan::{self, LockArgs};
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure, supervisor};
+use super::{Ended, Exit, Failure, machine, signals, supervisor};
 
 /// How to print results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -66,7 +67,7 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
-    screen::catch_interrupts()?;
+    signals::in_order();
     let properties = plan::properties(&args.property)?;
     let timeout = match args.timeout {
         Some(seconds) => seconds_of(seconds)?,
@@ -106,7 +107,17 @@ pub fn run(args: Args) -> Ended {
         Format::Json => print_json(&report)?,
         Format::Text => print_text(&report, &args)?,
     }
+    refused(&report.results)?;
     Ok(exit_of(&report.results))
+}
+
+/// What is unknown because the machine refused a thread is no answer about the lock.
+fn refused(results: &[CheckResult]) -> Result<(), Failure> {
+    let mut reasons = results.iter().filter_map(|result| result.reason.as_ref());
+    match reasons.find(|reason| machine::refusal(reason).is_some()) {
+        Some(reason) => Err(Failure::internal(anyhow::anyhow!("{reason}"))),
+        None => Ok(()),
+    }
 }
 
 /// More threads than this never helped, and each pair of them has a queue: at
@@ -162,7 +173,7 @@ fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
         first.get_or_insert((trace, path));
     }
     if let Some((trace, path)) = first {
-        let replay = format!("lockproof replay {}", path.display());
+        let replay = format!("lockproof replay {}", shell::word(&path.to_string_lossy()));
         let meaning = trace.property.as_deref().and_then(Property::parse);
         let options = Story {
             colour: true,

@@ -11,16 +11,17 @@ use crate::replay::binaries::{self, Binary};
 use crate::replay::clock::{ClockError, Library};
 use crate::replay::proxy::toxiproxy;
 use crate::replay::server::{OwnClock, Server, ServerError, ServerOptions};
+use crate::replay::stoppable::unless;
 use crate::trace::EPOCH_MS;
 
-use super::{Ended, Exit, Failure, screen};
+use super::{Ended, Exit, Failure, machine, screen, signals};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {}
 
 /// Runs the subcommand: exit code 1 if replays cannot work.
 pub fn run(_args: Args) -> Ended {
-    let servers = binaries::find(&binaries::server_directories());
+    let (servers, unusable) = binaries::look(&binaries::server_directories());
     let library = Library::built_in();
     let toxiproxy = toxiproxy::find_program(&binaries::tool_directories());
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -31,9 +32,15 @@ pub fn run(_args: Args) -> Ended {
     table.load_style(presets::NOTHING);
     // Replays take the first one unless they are told another.
     let mut works = None;
+    let mut loaded = None;
+    signals::in_order();
     for server in &servers {
-        let tried = runtime.block_on(try_out(server, &library));
+        let trying = try_out(server, &library);
+        let Some(tried) = runtime.block_on(unless(&signals::came, trying)) else {
+            break;
+        };
         works.get_or_insert(tried.is_ok());
+        loaded = loaded.max(Some(tried.is_ok()));
         let path = server.path.display();
         table.add_row(match tried {
             Ok(()) => ["ok".into(), server.to_string(), path.to_string()],
@@ -44,6 +51,13 @@ pub fn run(_args: Args) -> Ended {
             ],
         });
     }
+    for error in &unusable {
+        table.add_row([
+            "broken".into(),
+            "server".into(),
+            machine::explained(error.to_string()),
+        ]);
+    }
     if servers.is_empty() {
         table.add_row([
             "missing",
@@ -51,19 +65,7 @@ pub fn run(_args: Args) -> Ended {
             "replays need one; `check` works without: install redis-server or valkey-server",
         ]);
     }
-    table.add_row(match &library {
-        Ok(_) if servers.is_empty() => ["?", "clock library", "built in; no server to try it on"],
-        Ok(_) => [
-            "ok",
-            "clock library",
-            "built in; each server above was tried with it",
-        ],
-        Err(_) => [
-            "broken",
-            "clock library",
-            "this system allows no files in memory",
-        ],
-    });
+    table.add_row(library_row(&library, loaded));
     match &toxiproxy {
         Ok(path) => table.add_row(["ok".into(), "toxiproxy".into(), path.display().to_string()]),
         Err(_) => table.add_row([
@@ -79,6 +81,21 @@ pub fn run(_args: Args) -> Ended {
     })
 }
 
+/// It is known to be good if a server has loaded it.
+fn library_row(library: &Result<Library, ClockError>, loaded: Option<bool>) -> [&'static str; 3] {
+    let (mark, says) = match (library, loaded) {
+        (Err(_), _) => ("broken", "this system allows no files in memory"),
+        (Ok(_), _) if !Library::fits_this_machine(Library::bytes()) => (
+            "broken",
+            "built for another machine than this program: build lockproof again, here",
+        ),
+        (Ok(_), None) => ("?", "built in; no server to try it on"),
+        (Ok(_), Some(true)) => ("ok", "built in; each server above was tried with it"),
+        (Ok(_), Some(false)) => ("?", "built in; no server above works with it"),
+    };
+    [mark, "clock library", says]
+}
+
 /// Starts a server on a clock that stands still, and ends it.
 async fn try_out(binary: &Binary, library: &Result<Library, ClockError>) -> Result<(), String> {
     let library = library.as_ref().map_err(ToString::to_string)?.clone();
@@ -92,5 +109,5 @@ async fn try_out(binary: &Binary, library: &Result<Library, ClockError>) -> Resu
     let started = Server::start(&options).await;
     started
         .map(drop)
-        .map_err(|error: ServerError| error.to_string())
+        .map_err(|error: ServerError| machine::explained(error.to_string()))
 }

@@ -21,13 +21,14 @@ use crate::replay::topology::{Attachment, ProxyKind};
 use crate::report::model::Environment;
 use crate::report::run::{RunPage, Struck, run_page};
 use crate::scenario::{Range, Scenario};
+use crate::shell;
 use crate::torture::agreement;
-use crate::torture::free::{self, FreeOptions, FreeRun, Now};
+use crate::torture::free::{self, FreeError, FreeOptions, FreeRun, Now};
 use crate::torture::strikes::{self, Strike};
 
 use super::real::Real;
 use super::screen::{self, Screen};
-use super::{Failure, attach};
+use super::{Failure, attach, signals};
 
 /// Violations of each oracle that a page can mark.
 const EXAMPLES_DRAWN: usize = 200;
@@ -155,11 +156,13 @@ impl Session<'_> {
         let mut outcomes = Vec::new();
         for seed in self.seed..self.seed.saturating_add(u64::from(self.runs)) {
             // Ctrl-C ends the runs, and what was done is still judged and told.
-            if screen::interrupted() {
+            if signals::came() {
                 break;
             }
             match self.one(scenario, lock, pause, seed) {
-                Ok(outcome) => outcomes.push(outcome),
+                Ok(Some(outcome)) => outcomes.push(outcome),
+                // Ended before its clients began: there is nothing to be told.
+                Ok(None) => break,
                 Err(failure) => {
                     let run = format!("the run of {} with seed {seed} failed", lock.name);
                     return (outcomes, Some(failure.context(run)));
@@ -175,7 +178,7 @@ impl Session<'_> {
         lock: &LockFile,
         pause: Option<(f64, u32)>,
         seed: u64,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Option<Outcome>, Failure> {
         let prefix = pause.map_or(String::new(), |(_, ms)| format!("pause-{ms}-ms-"));
         let stem = format!("{}/{prefix}seed-{seed}", lock.name);
         let file = |end: &str| self.out.join(format!("{stem}{end}"));
@@ -194,7 +197,9 @@ impl Session<'_> {
         write(&file(".schedule.json"), &free::schedule(&options).to_json())?;
         let pauses = pause.map_or(String::new(), |(_, ms)| format!(" pauses of {ms} ms,"));
         let title = format!("{}, {},{pauses} seed {seed}", scenario.name, lock.name);
-        let run = self.watched(&title, &options)?;
+        let Some(run) = self.watched(&title, &options)? else {
+            return Ok(None);
+        };
         show(&title, &run, &options)?;
         // What we recorded ourselves and cannot read is our own mistake.
         let mut judgement = judge(&options.history).map_err(Failure::internal)?;
@@ -209,17 +214,18 @@ impl Session<'_> {
         }
         let text = serde_json::to_string_pretty(&judgement).map_err(Failure::internal)?;
         write(&file(".history.judgement.json"), &(text + "\n"))?;
-        Ok(Outcome {
+        Ok(Some(Outcome {
             seed,
             run,
             judgement,
             strikes,
             history: format!("{stem}.history.jsonl"),
             page: Some(format!("{stem}.html")),
-        })
+        }))
     }
 
-    fn watched(&self, title: &str, options: &FreeOptions) -> Result<FreeRun, Failure> {
+    /// `None` if a signal ended it before there was a history.
+    fn watched(&self, title: &str, options: &FreeOptions) -> Result<Option<FreeRun>, Failure> {
         let screen = Screen::new(false);
         let mut told = Instant::now();
         let mut watch = |now: &Now| {
@@ -227,18 +233,18 @@ impl Session<'_> {
                 told = Instant::now();
                 screen.say(&progress(title, now));
             }
-            match screen::interrupted() {
+            match signals::came() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
         };
-        let run = self
-            .real
-            .runtime
-            .block_on(free::run(options, &mut watch))
-            .map_err(Failure::internal)?;
+        let run = self.real.runtime.block_on(free::run(options, &mut watch));
         screen.clear();
-        Ok(run)
+        match run {
+            Ok(run) => Ok(Some(run)),
+            Err(FreeError::Stopped) => Ok(None),
+            Err(error) => Err(Failure::internal(error)),
+        }
     }
 
     fn page(
@@ -259,8 +265,8 @@ impl Session<'_> {
         let model: Vec<_> = history::ORACLES.iter().filter_map(says).collect();
         let command = format!(
             "lockproof torture {} --lock {} --duration {} --runs 1 --seed {}{}",
-            self.named,
-            options.lock.path,
+            shell::word(&self.named),
+            shell::word(&options.lock.path),
             self.duration.as_secs_f64(),
             options.seed,
             pause.map_or(String::new(), |(leases, _)| format!(" --pauses {leases}"))

@@ -1,7 +1,8 @@
 //! The command line: one file a subcommand.
 //!
 //! Raw arguments become a validated plan before anything runs; clap's types
-//! never leave this module. Exit codes are those of [`Exit`].
+//! never leave this module. Exit codes are those of [`Exit`]; a run that a signal ended
+//! has the signal's, whatever it found until then.
 
 mod attach;
 mod check;
@@ -9,9 +10,11 @@ mod ci;
 mod completions;
 mod doctor;
 mod explore;
+mod folder;
 mod free;
 mod history;
 mod list;
+mod machine;
 mod plan;
 mod real;
 mod replay;
@@ -19,6 +22,7 @@ mod report;
 mod run;
 mod scenario;
 mod screen;
+mod signals;
 mod supervisor;
 mod torture;
 mod walk;
@@ -42,6 +46,12 @@ pub enum Exit {
     Usage = 64,
     /// lockproof itself failed, or the machine did.
     Internal = 70,
+    /// SIGHUP came; what was done until then is told.
+    HungUp = 129,
+    /// SIGINT came (Ctrl-C); what was done until then is told.
+    Interrupted = 130,
+    /// SIGTERM came; what was done until then is told.
+    Terminated = 143,
 }
 
 /// An error with the exit code that it means.
@@ -93,7 +103,7 @@ impl std::fmt::Display for Failure {
                 told = format!("{told}: {cause}");
             }
         }
-        f.write_str(&told)
+        f.write_str(&machine::explained(told))
     }
 }
 
@@ -104,7 +114,7 @@ pub type Ended = Result<Exit, Failure>;
 #[derive(Parser, Debug)]
 #[command(name = "lockproof", version, about, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 all as expected, 1 a violation, 2 unknown, 3 nothing ran, 64 usage, 70 internal.\n\nExamples:\n  lockproof check token\n  lockproof check my-lock.lua --assume client-pause,loss\n  lockproof run"
+    after_help = "Exit codes: 0 all as expected, 1 a violation, 2 unknown, 3 nothing ran, 64 usage, 70 internal;\n129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM, with what was done so far.\n\nExamples:\n  lockproof check token\n  lockproof check my-lock.lua --assume client-pause,loss\n  lockproof run"
 )]
 struct Cli {
     /// Memory that lockproof may take, in MB [default: 8192, or three quarters of the
@@ -174,12 +184,18 @@ pub fn main() -> ExitCode {
         command => {
             let memory = cli.max_memory.map(|mb| mb << 20);
             let memory = memory.unwrap_or_else(supervisor::default_memory);
-            supervisor::supervise(memory, || told(work(command)))
+            supervisor::supervise(memory, || told(guarded(command)))
         }
     }
 }
 
-fn work(command: Command) -> Ended {
+/// Runs a subcommand; signals ask it to end, and panics are failures.
+fn guarded(command: Command) -> Ended {
+    signals::catch().map_err(Failure::internal)?;
+    machine::guarded(|| run(command))
+}
+
+fn run(command: Command) -> Ended {
     match command {
         Command::Check(args) => check::run(args),
         Command::Replay(args) => replay::run(args),
@@ -194,19 +210,24 @@ fn work(command: Command) -> Ended {
         Command::Doctor(args) => doctor::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man => completions::man(),
-        // They have harnesses of their own and come from `main`.
-        Command::Worker | Command::Actor => Ok(Exit::Internal),
+        // They are processes of their own, and have begun before.
+        Command::Worker | Command::Actor => Ok(Exit::Nothing),
     }
 }
 
-/// Tells an error, and gives the exit code.
+/// Tells an error, and gives the exit code; a run that a signal ended has the signal's.
 fn told(ended: Ended) -> ExitCode {
-    match ended {
-        Ok(exit) => code(exit),
-        Err(failure) => {
-            screen::note(format_args!("error: {failure}"));
-            code(failure.exit)
+    if let Err(failure) = &ended {
+        screen::note(format_args!("error: {failure}"));
+    }
+    match signals::exit() {
+        Some((exit, signal)) => {
+            screen::note(format_args!(
+                "ended by {signal}; what was done so far is told above"
+            ));
+            code(exit)
         }
+        None => code(ended.unwrap_or_else(|failure| failure.exit)),
     }
 }
 

@@ -8,8 +8,9 @@ use crate::replay::binaries::{self, Binary};
 use crate::replay::clock::Library;
 use crate::replay::gate::{GateOptions, ProxyKind};
 use crate::replay::proxy::toxiproxy;
+use crate::replay::stoppable::unless;
 
-use super::Failure;
+use super::{Failure, signals};
 
 /// What stands between clients and servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -38,6 +39,14 @@ pub struct Real {
     pub gate: GateOptions,
     /// For the report: `embedded` or `toxiproxy`.
     pub proxy: &'static str,
+}
+
+impl Real {
+    /// What work on the real side gives; `None` if a signal came before. Its servers
+    /// and clients have ended then.
+    pub fn until_told<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.runtime.block_on(unless(&signals::came, work))
+    }
 }
 
 impl RealArgs {

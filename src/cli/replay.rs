@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use crate::replay::gate::{GatePool, ReplayReport, ReplayVerdict};
-use crate::trace;
+use crate::trace::{self, TraceError};
 
 use super::check::Format;
 use super::plan;
 use super::real::RealArgs;
-use super::{Ended, Exit, Failure, screen};
+use super::{Ended, Exit, Failure, machine, screen, signals};
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -37,23 +37,35 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
-    let trace = trace::read(&args.trace).map_err(Failure::usage)?;
+    let trace = trace::read(&args.trace).map_err(|error| match error {
+        TraceError::Read { .. } => Failure::usage(error),
+        error => Failure::usage(error).context(args.trace.display().to_string()),
+    })?;
     let file = match &args.lock {
         Some(name) => plan::load(name)?,
         None => plan::find(&trace.lock, &args.trace)?,
     };
     trace::check_lock(&trace, &file.sha256).map_err(Failure::usage)?;
     let real = args.real.find()?;
-    let mut pool = GatePool::new(real.gate);
+    signals::in_order();
+    let mut pool = GatePool::new(real.gate.clone());
     let mut worst = Exit::Nothing;
     for run in 1..=args.runs {
-        let report = real.runtime.block_on(pool.replay(&trace, &file.path));
+        let Some(report) = real.until_told(pool.replay(&trace, &file.path)) else {
+            screen::note(format_args!("{} of {} runs were made", run - 1, args.runs));
+            break;
+        };
         if let Some(path) = &args.history {
             write_history(&report, path)?;
         }
         match args.format {
             Format::Json => print_json(&report)?,
             Format::Text => print_text(&report, run, args.runs, trace.steps.len())?,
+        }
+        if let ReplayVerdict::Failed { error, .. } = &report.verdict
+            && let Some(meaning) = machine::refusal(error)
+        {
+            screen::note(meaning);
         }
         let exit = exit_of(&report.verdict);
         worst = if worst == Exit::Nothing {
@@ -62,7 +74,7 @@ pub fn run(args: Args) -> Ended {
             worst.max(exit)
         };
     }
-    if worst == Exit::Nothing {
+    if args.runs == 0 {
         screen::note("nothing ran: --runs 0");
     }
     Ok(worst)

@@ -6,9 +6,11 @@ use anyhow::Context;
 use clap::Subcommand;
 
 use crate::report::{self, Report};
+use crate::shell;
 
+use super::folder::OwnFolder;
 use super::run::{conclude, publish, read, read_baseline, trace_path};
-use super::{Ended, Exit, Failure, screen};
+use super::{Ended, Exit, Failure, screen, signals};
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -57,6 +59,8 @@ pub fn run(args: Args) -> Ended {
 
 fn render(path: &Path, out: &Path) -> Ended {
     let report = load(path)?;
+    signals::in_order();
+    let _own = OwnFolder::take(out)?;
     for path in report::write_all(out, &report).map_err(Failure::internal)? {
         screen::print(path.display())?;
     }
@@ -70,11 +74,16 @@ fn merge(args: &MergeArgs) -> Ended {
         .iter()
         .map(|path| load(path))
         .collect::<Result<_, _>>()?;
-    let replay = |id: &str| format!("lockproof replay {}", trace_path(&args.out, id).display());
+    let replay = |id: &str| {
+        let path = trace_path(&args.out, id);
+        format!("lockproof replay {}", shell::word(&path.to_string_lossy()))
+    };
     let mut whole = report::merge(parts, replay).map_err(Failure::usage)?;
     if let Some(baseline) = &baseline {
         baseline.apply(&mut whole);
     }
+    signals::in_order();
+    let _own = OwnFolder::take(&args.out)?;
     publish(&args.out, &whole)?;
     conclude(&args.out, &whole, baseline.as_ref(), None)
 }

@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::campaign::config::{self, Config};
-use crate::campaign::{Campaign, CampaignError, Stage};
+use crate::campaign::{Campaign, CampaignError, NOT_RUN, Stage};
 use crate::check::{ExploreOptions, Observer, Progress};
 use crate::files;
 use crate::lock::LockFile;
 use crate::report::baseline::{Baseline, Difference};
 use crate::report::model::{Environment, Partition, Replay, Report, SCHEMA, Server};
 use crate::report::{self, terminal};
+use crate::shell;
 use crate::trace::{self, Assumption};
 
+use super::folder::OwnFolder;
 use super::real::RealArgs;
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure, ci, plan, supervisor};
+use super::{Ended, Exit, Failure, ci, plan, signals, supervisor};
 
 /// The baseline that CI compares with.
 pub(super) const BASELINE: &str = "reports/baseline.toml";
@@ -48,7 +50,6 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
-    screen::catch_interrupts()?;
     let text = match &args.file {
         Some(path) => read(path)?,
         None => config::DEFAULT.to_owned(),
@@ -56,6 +57,8 @@ pub fn run(args: Args) -> Ended {
     let config = Config::parse(&text).map_err(Failure::usage)?;
     let baseline = read_baseline(args.baseline.as_deref())?;
     let real = args.real.find()?;
+    signals::in_order();
+    let _own = OwnFolder::take(&args.out)?;
     let heading = Report {
         partition: args.partition,
         ..heading(command(&args), config.seed, &text, &real)
@@ -71,6 +74,10 @@ pub fn run(args: Args) -> Ended {
     let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();
+    if signals::came() {
+        // What was not come to is no difference, and no baseline.
+        return interrupted(&args.out, &report);
+    }
     if let Some(baseline) = &baseline {
         baseline.apply(&mut report);
     }
@@ -81,6 +88,19 @@ pub fn run(args: Args) -> Ended {
         baseline.as_ref(),
         args.write_baseline.as_deref(),
     )
+}
+
+/// The report of a run that a signal ended.
+fn interrupted(out: &Path, report: &Report) -> Ended {
+    publish(out, report)?;
+    let missing = report.cells.iter();
+    let missing = missing.filter(|cell| cell.reason.as_deref() == Some(NOT_RUN));
+    screen::note(format_args!(
+        "interrupted: {} of {} cells were not run, and no baseline was looked at",
+        missing.count(),
+        report.cells.len()
+    ));
+    conclude(out, report, None, None)
 }
 
 pub(super) fn read_baseline(path: Option<&Path>) -> Result<Option<Baseline>, Failure> {
@@ -99,7 +119,7 @@ pub(super) fn read(path: &Path) -> Result<String, Failure> {
 /// The whole run, also for a part of it.
 fn command(args: &Args) -> String {
     match &args.file {
-        Some(path) => format!("lockproof run {}", path.display()),
+        Some(path) => format!("lockproof run {}", shell::word(&path.to_string_lossy())),
         None => "lockproof run".into(),
     }
 }
@@ -218,7 +238,7 @@ pub(super) fn failure(error: CampaignError) -> Failure {
     match error {
         CampaignError::Check(error) => super::check::failure(error),
         CampaignError::Config(_) | CampaignError::Load(_) => Failure::usage(error),
-        CampaignError::Harness { .. } => Failure::internal(error),
+        CampaignError::Harness { .. } | CampaignError::Thread(_) => Failure::internal(error),
     }
 }
 

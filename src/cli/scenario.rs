@@ -16,13 +16,15 @@ use crate::report;
 use crate::report::model::{Partition, Report};
 use crate::report::scenario::ScenarioRow;
 use crate::scenario::{self, Scenario};
+use crate::shell;
 
+use super::folder::OwnFolder;
 use super::free::{self, Session};
 use super::real::RealArgs;
 use super::run::{Terminal, diverged, failure, heading, publish};
 use super::screen::{self, Screen};
 use super::torture::worse;
-use super::{Ended, Exit, Failure, ci, plan};
+use super::{Ended, Exit, Failure, ci, plan, signals};
 
 /// Replays of each counterexample, if nobody says how many.
 const REPLAYS: u32 = 20;
@@ -149,7 +151,6 @@ fn read(name: &str) -> Result<String, Failure> {
 }
 
 fn play(args: RunArgs) -> Ended {
-    screen::catch_interrupts()?;
     let names = match args.scenarios.is_empty() {
         true => scenario::builtin_names()
             .into_iter()
@@ -165,10 +166,16 @@ fn play(args: RunArgs) -> Ended {
     for scenario in &scenarios {
         super::torture::pauses(&args.pauses, scenario)?;
     }
+    signals::in_order();
+    // The page over all of them.
+    let _own = match scenarios.len() {
+        0 | 1 => None,
+        _ => OwnFolder::take(&args.out)?,
+    };
     let mut exit = Exit::Nothing;
     let mut overview: Option<Report> = None;
     for (place, (name, scenario)) in names.iter().zip(&scenarios).enumerate() {
-        if screen::interrupted() {
+        if signals::came() {
             break;
         }
         if args.partition.is_some_and(|part| !part.takes(place)) {
@@ -210,10 +217,10 @@ fn gather(overview: &mut Option<Report>, report: Report, name: &str) {
 fn command(args: &RunArgs, scenarios: &[String]) -> String {
     let mut command = String::from("lockproof scenario run");
     for name in scenarios {
-        command += &format!(" {name}");
+        command += &format!(" {}", shell::word(name));
     }
     if let Some(lock) = &args.lock {
-        command += &format!(" --lock {lock}");
+        command += &format!(" --lock {}", shell::word(lock));
     }
     // What is as the defaults are need not be said.
     for (option, value, default) in [
@@ -256,6 +263,7 @@ fn play_one(
     }
     let duration = free::duration(args.duration, scenario)?;
     let real = args.real.find()?;
+    let _own = OwnFolder::take(&args.out.join(&scenario.name))?;
     let text = toml::to_string(scenario).map_err(Failure::internal)?;
     let command = command(args, &[name.to_owned()]);
     let heading = heading(command, config.seed, &text, &real);
@@ -270,7 +278,11 @@ fn play_one(
     let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();
-    let differences = directed::compare(scenario, &mut report);
+    // What was not come to is no difference.
+    let differences = match signals::came() {
+        true => Vec::new(),
+        false => directed::compare(scenario, &mut report),
+    };
     show(scenario, &report)?;
     for difference in &differences {
         screen::note(format_args!(
@@ -282,6 +294,9 @@ fn play_one(
     let mut failed = None;
     let locks = scenario.expect.keys();
     for lock in locks.filter(|name| args.lock.as_ref().is_none_or(|only| only == *name)) {
+        if signals::came() {
+            break;
+        }
         let (ended, mut row, failure) = add(args, (name, scenario), &mut report, lock, duration)?;
         let own = |difference: &&String| difference.starts_with(&format!("{lock}: "));
         let notes: Vec<String> = differences.iter().filter(own).cloned().collect();
@@ -313,7 +328,7 @@ fn add(
     let row = |report: &Report, outcomes: &Outcomes| {
         let command = match &args.lock {
             Some(_) => report.command.clone(),
-            None => format!("{} --lock {lock}", report.command),
+            None => format!("{} --lock {}", report.command, shell::word(lock)),
         };
         rows::row(scenario, lock, Some(report), outcomes, command)
     };
@@ -342,7 +357,7 @@ fn add(
     });
     let row = row(report, &outcomes);
     let ended = super::torture::conclude(&row, &outcomes)?;
-    Ok((super::torture::after_interrupt(ended), row, failed))
+    Ok((ended, row, failed))
 }
 
 fn conclusion(report: &Report, as_expected: bool) -> Exit {

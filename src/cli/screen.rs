@@ -1,9 +1,8 @@
-//! Progress on standard error, Ctrl-C, and the clock that lower layers are lent.
+//! Progress on standard error, and the clock that lower layers are lent.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -12,30 +11,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::check::{Observer, Progress, ShouldStop};
 use crate::trace::Assumption;
 
-use super::{Failure, supervisor};
+use super::{Failure, signals, supervisor};
 
-/// Set by Ctrl-C and SIGTERM.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// From here on Ctrl-C asks the running search to stop; what it has found so
-/// far is still told. A second Ctrl-C ends the process.
-pub fn catch_interrupts() -> Result<(), Failure> {
-    ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
-        }
-    })
-    .map_err(Failure::internal)
-}
-
-/// True after Ctrl-C.
-pub fn interrupted() -> bool {
-    INTERRUPTED.load(Ordering::SeqCst)
-}
-
-/// Stops at Ctrl-C, and when the time or the memory of what is under way is used up.
+/// Stops at a signal, and when the time or the memory of what is under way is used up.
 pub fn should_stop() -> ShouldStop {
-    Arc::new(|| interrupted() || supervisor::must_stop())
+    Arc::new(|| signals::came() || supervisor::must_stop())
 }
 
 /// Prints a line, or lines, of the answer on standard output.

@@ -11,13 +11,15 @@ use crate::report::model::Report;
 use crate::report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
 use crate::report::{self, terminal};
 use crate::scenario::{Scenario, WorkloadKind};
+use crate::shell;
 
 use super::attach::AttachArgs;
+use super::folder::OwnFolder;
 use super::free::{self, Session};
 use super::real::RealArgs;
 use super::run::heading;
 use super::screen;
-use super::{Ended, Exit, Failure, ci, plan, scenario};
+use super::{Ended, Exit, Failure, ci, plan, scenario, signals};
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -60,7 +62,6 @@ pub fn run(args: Args) -> Ended {
         // Before there is any other thread.
         own_network::enter().map_err(Failure::usage)?;
     }
-    screen::catch_interrupts()?;
     let scenario = scenario::load(&args.scenario)?;
     let duration = free::duration(args.duration, &scenario)?;
     let pauses = pauses(&args.pauses, &scenario)?;
@@ -74,6 +75,8 @@ pub fn run(args: Args) -> Ended {
         .map(|name| plan::load(name))
         .collect::<Result<Vec<_>, _>>()?;
     let real = args.real.find()?;
+    signals::in_order();
+    let _own = OwnFolder::take(&args.out.join(&scenario.name))?;
     let session = Session {
         scenario: &scenario,
         named: args.scenario.clone(),
@@ -91,7 +94,7 @@ pub fn run(args: Args) -> Ended {
     report.environment = session.environment(report.environment);
     let mut exit = Exit::Nothing;
     for (name, lock) in names.iter().zip(&locks) {
-        if screen::interrupted() {
+        if signals::came() {
             break;
         }
         let (outcomes, failed) = session.play(lock)?;
@@ -107,16 +110,7 @@ pub fn run(args: Args) -> Ended {
     ci::summary(&report)?;
     let page = session.out.join("report.html");
     screen::print(format_args!("The report: {}", page.display()))?;
-    Ok(after_interrupt(exit))
-}
-
-/// What was violated is violated, however many runs are left; that the others are as
-/// expected is not known.
-pub(super) fn after_interrupt(exit: Exit) -> Exit {
-    match exit {
-        Exit::Fine if screen::interrupted() => Exit::Unknown,
-        exit => exit,
-    }
+    Ok(exit)
 }
 
 /// After each lock, so that a run that is stopped leaves a report of what it did.
@@ -170,9 +164,9 @@ pub(super) fn pauses(asked: &[f64], scenario: &Scenario) -> Result<Vec<f64>, Fai
 
 /// The command line that repeats all, or one lock.
 fn command(args: &Args, session: &Session<'_>, lock: Option<&str>) -> String {
-    let mut command = format!("lockproof torture {}", args.scenario);
+    let mut command = format!("lockproof torture {}", shell::word(&args.scenario));
     if let Some(lock) = lock.or(args.lock.as_deref()) {
-        command += &format!(" --lock {lock}");
+        command += &format!(" --lock {}", shell::word(lock));
     }
     command += &format!(
         " --duration {} --runs {} --seed {}",

@@ -10,7 +10,7 @@ use super::plan::LockArgs;
 use super::real::RealArgs;
 use super::replay::write_history;
 use super::screen::{self, Screen};
-use super::{Ended, Exit, Failure, supervisor};
+use super::{Ended, Exit, Failure, signals, supervisor};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -31,10 +31,10 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
-    screen::catch_interrupts()?;
+    signals::in_order();
     let plan = args.lock.plan(&screen::should_stop())?;
     let real = args.real.find()?;
-    let mut pool = GatePool::new(real.gate);
+    let mut pool = GatePool::new(real.gate.clone());
     let explore = ExploreOptions {
         should_stop: screen::should_stop(),
         ..ExploreOptions::default()
@@ -54,10 +54,13 @@ pub fn run(args: Args) -> Ended {
         let bound = supervisor::watch(supervisor::TIME, &what);
         let walks = checker.walks(set, seeds, args.moves).map_err(failure)?;
         drop(bound);
-        let mut agreed = 0;
+        let (mut agreed, mut done) = (0, 0);
         for trace in &walks {
             screen.say(&format!("walking: {name}"));
-            let report = real.runtime.block_on(pool.replay(trace, &plan.file.path));
+            let Some(report) = real.until_told(pool.replay(trace, &plan.file.path)) else {
+                break;
+            };
+            done += 1;
             match &report.verdict {
                 ReplayVerdict::Reproduced => agreed += 1,
                 ReplayVerdict::Failed { error, .. } => {
@@ -77,20 +80,19 @@ pub fn run(args: Args) -> Ended {
                     exit = Exit::Violation;
                 }
             }
-            if screen::interrupted() {
-                // What diverged has diverged, however many walks are left.
-                return Ok(match exit {
-                    Exit::Violation => Exit::Violation,
-                    _ => Exit::Unknown,
-                });
-            }
         }
         screen.clear();
         screen::print(format_args!(
-            "{name}: {agreed} of {} walks agree, seed {}",
-            walks.len(),
+            "{name}: {agreed} of {done} walks agree, seed {}",
             plan.seed
         ))?;
+        if signals::came() {
+            screen::note(format_args!(
+                "{name}: {} walks were not made",
+                walks.len() - done
+            ));
+            break;
+        }
     }
     Ok(exit)
 }

@@ -9,6 +9,7 @@ use std::io::{self, BufRead, Write};
 
 use serde_json::Value;
 
+use super::end::End;
 use super::{Event, Kind, Process, ReadError, Reader};
 
 /// Why an export ended early.
@@ -22,7 +23,8 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-/// Writes the events of a history in the order of the file; gives their number.
+/// Writes the events of a history in the order of the file; gives their number. One
+/// without an end gets one that says so, for no tool would miss it.
 ///
 /// # Errors
 /// A line that cannot be understood (what came before it is written), or a
@@ -33,15 +35,45 @@ pub fn export_edn<R: BufRead>(
 ) -> Result<u64, ExportError> {
     let mut index = 0;
     let mut line = String::new();
-    for event in reader {
+    let (mut last, mut complete) = (0, None);
+    for event in reader.by_ref() {
+        let event = event?;
+        last = event.time.max(last);
+        complete = said_end(&event);
         line.clear();
-        put_event(&mut line, &event?, index);
+        put_event(&mut line, &event, index);
         line.push('\n');
         to.write_all(line.as_bytes())?;
         index += 1;
     }
+    let end = End::of(complete, reader.is_torn());
+    if let Some(words) = end.words() {
+        reader.warn(format!("the history is incomplete: {words}"));
+        if end == End::Missing {
+            line.clear();
+            put_event(&mut line, &missing_end(last, words), index);
+            line.push('\n');
+            to.write_all(line.as_bytes())?;
+        }
+    }
     to.flush()?;
     Ok(index)
+}
+
+fn said_end(event: &Event) -> Option<bool> {
+    let ends = event.process == Process::Harness && event.f == "end";
+    event.value["complete"].as_bool().filter(|_| ends)
+}
+
+fn missing_end(time: u64, words: &str) -> Event {
+    Event {
+        time,
+        process: Process::Harness,
+        kind: Kind::Info,
+        f: "end".into(),
+        value: serde_json::json!({ "complete": false }),
+        error: Some(words.into()),
+    }
 }
 
 fn put_event(out: &mut String, event: &Event, index: u64) {

@@ -5,11 +5,12 @@ use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 
+use super::end::End;
 use super::instant;
 use super::operations::{Operations, Seen};
 use super::oracle;
 use super::order::Window;
-use super::reader::{ReadError, Reader};
+use super::reader::{Problem, ReadError, Reader};
 use super::record::F;
 use super::{Header, Kind};
 
@@ -36,6 +37,10 @@ pub struct Judgement {
     pub schema: String,
     /// The history's first line.
     pub header: Header,
+    /// How it ends. One that does not is incomplete, and what it does not show is
+    /// unknown.
+    #[serde(default)]
+    pub end: End,
     /// How many operations clients invoked.
     pub operations: u64,
     /// How many of these ended without anybody knowing how.
@@ -55,10 +60,15 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The worst verdict of all oracles that had something to judge.
+    /// The worst verdict of all oracles that had something to judge; of an incomplete
+    /// history nothing better than unknown.
     pub fn verdict(&self) -> FindingVerdict {
         let verdicts = self.findings.iter().map(|finding| finding.verdict);
-        verdicts.min().unwrap_or(FindingVerdict::NotApplicable)
+        let worst = verdicts.min().unwrap_or(FindingVerdict::NotApplicable);
+        match self.end {
+            End::Complete => worst,
+            End::Interrupted | End::Missing => worst.min(FindingVerdict::Unknown),
+        }
     }
 }
 
@@ -137,9 +147,17 @@ pub fn judge<R: BufRead>(
             oracle.see(&seen);
         }
     };
+    let mut end = None;
     loop {
         let ended = match reader.next_record() {
-            Some(record) => window.put(record?).map(|()| false)?,
+            Some(record) => {
+                let record = record?;
+                if let Some((_, end)) = end {
+                    return Err(Problem::AfterEnd { end }.at(record.line));
+                }
+                end = record.end().map(|complete| (complete, record.line));
+                window.put(record).map(|()| false)?
+            }
             None => true,
         };
         while let Some(count) = if ended { window.rest() } else { window.ready() } {
@@ -150,19 +168,25 @@ pub fn judge<R: BufRead>(
         }
     }
     operations.finish(&mut see);
+    let end = End::of(end.map(|(complete, _)| complete), reader.is_torn());
+    if let Some(words) = end.words() {
+        reader.warn(format!("the history is incomplete: {words}"));
+    }
+    let findings = oracles
+        .into_iter()
+        .map(|oracle| end.judge(oracle.finish(options.examples)))
+        .collect();
     Ok(Judgement {
         schema: SCHEMA.into(),
         header,
+        end,
         operations: operations.invoked,
         unknown: operations.unknown,
         duration_ns: operations.last_time(),
         faults: run.faults,
         stalls: run.stalls,
         stall_max_ms: run.stall_max_ms,
-        findings: oracles
-            .into_iter()
-            .map(|oracle| oracle.finish(options.examples))
-            .collect(),
+        findings,
         warnings: reader.warnings(),
     })
 }

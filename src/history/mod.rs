@@ -15,6 +15,7 @@
 //! | file | what it is |
 //! |---|---|
 //! | [`Writer`], [`Reader`] | the file, one whole line an event |
+//! | [`End`] | whether it came to its end |
 //! | `names`, `record`, `scalar`, `reply`, `tree` | an event as the judge reads it: no tree where it can be helped, no copies |
 //! | `order`, `instant` | events in order of time; those of one time in no order |
 //! | `operations`, `crowd` | invocations with their ends; clients that the header does not know |
@@ -28,6 +29,7 @@
 mod commands;
 mod crowd;
 mod edn;
+mod end;
 mod instant;
 mod judge;
 mod names;
@@ -51,6 +53,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 pub use edn::{ExportError, export_edn};
+pub use end::End;
 pub use judge::{Finding, FindingVerdict, JudgeOptions, Judgement, Violation, judge};
 pub use oracle::ORACLES;
 pub use order::{WINDOW_LINES, WINDOW_NS};

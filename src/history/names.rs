@@ -27,6 +27,8 @@ pub(super) enum F {
     Execute,
     Stall,
     Crash,
+    /// The last line of a run that came to its end.
+    End,
     /// Faults and whatever else somebody records.
     Other,
 }
@@ -58,6 +60,7 @@ impl<'de> Deserialize<'de> for F {
                     "execute" => F::Execute,
                     "stall" => F::Stall,
                     "crash" => F::Crash,
+                    "end" => F::End,
                     _ => F::Other,
                 })
             }
@@ -70,7 +73,7 @@ impl F {
     /// True for what only is noted, as `info`; false for what is done, and for
     /// commands, which may be either.
     pub(super) fn is_note(self) -> bool {
-        matches!(self, F::Lost | F::Setup | F::Stall | F::Crash)
+        matches!(self, F::Lost | F::Setup | F::Stall | F::Crash | F::End)
     }
 
     /// True for what a client or the harness does; false for what is only noted.
@@ -92,6 +95,7 @@ impl F {
             (F::FinalKeys, Kind::Ok) => &[Name::Keys],
             (F::Execute, _) => &[Name::Client, Name::Argv],
             (F::Crash, _) => &[Name::Client],
+            (F::End, _) => &[Name::Complete],
             _ => &[],
         }
     }
@@ -126,6 +130,7 @@ impl F {
             F::Execute => &[Name::Client, Name::Argv, Name::Reply],
             F::Stall => &[Name::GapMs],
             F::Crash => &[Name::Client, Name::Phase, Name::Fault],
+            F::End => &[Name::Complete],
             F::Other => &[],
         })
     }
@@ -157,7 +162,7 @@ names! {
     Left = "left", Coupons = "coupons", Counter = "counter", Round = "round",
     Winners = "winners", Element = "element", Elements = "elements", Keys = "keys",
     AfterMs = "after_ms", Client = "client", Argv = "argv", Reply = "reply", Phase = "phase",
-    Fault = "fault", GapMs = "gap_ms", Id = "id",
+    Fault = "fault", GapMs = "gap_ms", Id = "id", Complete = "complete",
 }
 
 /// All names, for the hint at a misspelt one.

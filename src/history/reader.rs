@@ -110,6 +110,11 @@ pub enum Problem {
     /// Another client's command, or one to another server.
     #[error("the command {id} was sent by another client or to another server in line {open}")]
     OtherCommand { id: u64, open: u64 },
+    /// Something happens after the end.
+    #[error(
+        "it stands behind the end of the history in line {end}; did two runs write into one file? record them again, each into a file of its own"
+    )]
+    AfterEnd { end: u64 },
 }
 
 impl Problem {
@@ -131,6 +136,7 @@ pub struct Reader<R: BufRead> {
     line: u64,
     text: Vec<u8>,
     done: bool,
+    torn: bool,
     warnings: Vec<String>,
     hidden: u64,
 }
@@ -159,6 +165,7 @@ impl<R: BufRead> Reader<R> {
             line: 0,
             text: Vec::new(),
             done: false,
+            torn: false,
             warnings: Vec::new(),
             hidden: 0,
         };
@@ -186,6 +193,11 @@ impl<R: BufRead> Reader<R> {
             warnings.push(format!("and {} more like these", self.hidden));
         }
         warnings
+    }
+
+    /// True if the last line was torn.
+    pub(super) fn is_torn(&self) -> bool {
+        self.torn
     }
 
     pub(super) fn warn(&mut self, warning: String) {
@@ -270,6 +282,7 @@ impl<R: BufRead> Reader<R> {
                 if !torn {
                     return Some(Err(wrong(error, line)));
                 }
+                self.torn = true;
                 self.warn(format!(
                     "line {line} is torn (its writer was stopped in the middle of it); it is left out"
                 ));

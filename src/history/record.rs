@@ -90,6 +90,7 @@ pub(super) struct Rare {
     pub keys: Option<Vec<LeftKey>>,
     pub phase: Option<String>,
     pub fault: Option<String>,
+    pub complete: Option<bool>,
 }
 
 /// One event.
@@ -136,6 +137,7 @@ impl Details {
             Name::Winners => rare(|rare| rare.winners.is_some()),
             Name::Elements => rare(|rare| rare.elements.is_some()),
             Name::Keys => rare(|rare| rare.keys.is_some()),
+            Name::Complete => rare(|rare| rare.complete.is_some()),
             Name::Argv => self.command().is_some_and(|it| it.argv.is_some()),
             _ => true,
         }
@@ -154,6 +156,12 @@ impl Record {
         self.details.client.filter(|_| !returns)
     }
 
+    /// Whether it says that the run did all that it was to do; `None` if it is no end.
+    pub(super) fn end(&self) -> Option<bool> {
+        let rare = self.details.rare().filter(|_| self.f == F::End);
+        rare.and_then(|rare| rare.complete)
+    }
+
     /// Says which field is missing, has a wrong type or contradicts another.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.f == F::Other {
@@ -161,6 +169,9 @@ impl Record {
         }
         if self.f.is_note() && self.kind != Kind::Info {
             return Err("it only notes something, so its type is `info`".into());
+        }
+        if self.f == F::End && self.process != Process::Harness {
+            return Err("only the harness ends a history".into());
         }
         for name in self.needed() {
             if !self.details.has(*name) && self.details.wrong != Some(*name) {
@@ -470,6 +481,10 @@ fn set(details: &mut Details, name: Name, scalar: Scalar) -> Option<()> {
         Name::GapMs => details.rare_mut().gap_ms = Some(length(&scalar)?),
         Name::Phase => details.rare_mut().phase = Some(text(scalar)?.into()),
         Name::Fault => details.rare_mut().fault = Some(text(scalar)?.into()),
+        Name::Complete => match scalar {
+            Scalar::Bool(complete) => details.rare_mut().complete = Some(complete),
+            _ => return None,
+        },
         Name::ClockOffsetMs => {
             scalar.number()?;
         }

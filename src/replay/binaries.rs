@@ -10,7 +10,9 @@ use std::fmt;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use super::brief::{self, BriefError};
 
 /// File names that a server program may have.
 const NAMES: [&str; 2] = ["redis-server", "valkey-server"];
@@ -53,6 +55,18 @@ pub enum BinaryError {
         /// What the system said.
         source: io::Error,
     },
+    /// It starts, and gives no answer.
+    #[error(
+        "failed to ask `{} --version` what it is: {source}; give the path of a redis-server or \
+         valkey-server",
+        path.display()
+    )]
+    Silent {
+        /// The program.
+        path: PathBuf,
+        /// What it did instead.
+        source: BriefError,
+    },
     /// It starts, but is no Redis server.
     #[error(
         "failed to understand `{} --version`: {answer:?}; give the path of a redis-server or \
@@ -91,15 +105,19 @@ pub(super) fn or_in(directories: &[PathBuf]) -> String {
 
 /// Asks a program what it is.
 pub fn inspect(path: &Path) -> Result<Binary, BinaryError> {
-    let output = Command::new(path)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| BinaryError::Start {
+    let mut command = Command::new(path);
+    command.arg("--version");
+    let answer = brief::ask(command).map_err(|error| match error {
+        BriefError::System(source) => BinaryError::Start {
             path: path.to_owned(),
             source,
-        })?;
-    let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        },
+        source => BinaryError::Silent {
+            path: path.to_owned(),
+            source,
+        },
+    })?;
+    let answer = shortened(answer.out.trim());
     parse_version(&answer)
         .map(|(name, version)| Binary {
             name,
@@ -112,10 +130,24 @@ pub fn inspect(path: &Path) -> Result<Binary, BinaryError> {
         })
 }
 
+/// Enough of an answer to see what it is.
+fn shortened(answer: &str) -> String {
+    const CHARS: usize = 300;
+    match answer.char_indices().nth(CHARS) {
+        Some((end, _)) => format!("{}..", &answer[..end]),
+        None => answer.to_owned(),
+    }
+}
+
 /// Every usable program: those on the search path first, then those in the
 /// subdirectories of `directories`, each part in a fixed order.
 pub fn find(directories: &[PathBuf]) -> Vec<Binary> {
-    let mut found: Vec<Binary> = Vec::new();
+    look(directories).0
+}
+
+/// The same, and the programs that have the right name and cannot be used.
+pub fn look(directories: &[PathBuf]) -> (Vec<Binary>, Vec<BinaryError>) {
+    let (mut found, mut broken) = (Vec::<Binary>::new(), Vec::new());
     let on_path = NAMES.iter().map(PathBuf::from);
     let unpacked = directories.iter().flat_map(|directory| {
         let mut homes: Vec<PathBuf> = std::fs::read_dir(directory)
@@ -130,26 +162,38 @@ pub fn find(directories: &[PathBuf]) -> Vec<Binary> {
             .filter(|path| path.is_file())
     });
     for path in on_path.chain(unpacked) {
-        if let Ok(binary) = inspect(&path)
-            && !found
-                .iter()
-                .any(|other| (&other.name, other.version) == (&binary.name, binary.version))
-        {
-            found.push(binary);
+        match inspect(&path) {
+            Ok(binary) => {
+                let same =
+                    |other: &Binary| (&other.name, other.version) == (&binary.name, binary.version);
+                if !found.iter().any(same) {
+                    found.push(binary);
+                }
+            }
+            Err(BinaryError::Start { source, .. }) if is_absence(&source) => {}
+            Err(error) => broken.push(error),
         }
     }
-    found
+    (found, broken)
+}
+
+/// A folder of the search path that may not be looked into has no program for us.
+fn is_absence(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | PermissionDenied | NotADirectory)
 }
 
 /// The program that replays use unless they are told another: the first of
 /// [`find`].
 pub fn find_default(directories: &[PathBuf]) -> Result<Binary, BinaryError> {
-    find(directories)
-        .into_iter()
+    let (found, broken) = look(directories);
+    let none = || BinaryError::None {
+        looked: directories.to_vec(),
+    };
+    let mut found = found.into_iter();
+    found
         .next()
-        .ok_or_else(|| BinaryError::None {
-            looked: directories.to_vec(),
-        })
+        .ok_or_else(|| broken.into_iter().next().unwrap_or_else(none))
 }
 
 /// Where `scripts/setup.sh` puts servers, each in a directory of its own.

@@ -7,9 +7,10 @@
 //! this process and its children, and they go when these do.
 
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::brief;
 use super::proxy::Direction;
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -105,15 +106,12 @@ pub(super) fn drop_packets(
 
 fn iptables(arguments: &[&str]) -> Result<(), OwnNetworkError> {
     // It waits for its own lock: several rules may be changed at once.
-    let output = Command::new("iptables")
-        .arg("-w")
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| OwnNetworkError::Iptables(error.to_string()))?;
-    if output.status.success() {
+    let mut command = Command::new("iptables");
+    command.arg("-w").args(arguments);
+    let answer =
+        brief::ask(command).map_err(|error| OwnNetworkError::Iptables(error.to_string()))?;
+    if answer.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(OwnNetworkError::Iptables(said))
+    Err(OwnNetworkError::Iptables(answer.err.trim().to_owned()))
 }

@@ -18,11 +18,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::process::{
-    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal,
+    Pid, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process, kill_process_group,
+    set_parent_process_death_signal, waitid,
 };
 
 /// The end of a child's standard error that is kept, in bytes.
-const TAIL_BYTES: usize = 4096;
+const TAIL_BYTES: usize = 8192;
 
 struct Job {
     command: Command,
@@ -111,8 +112,35 @@ impl Reaped {
         self.signal(Signal::CONT)
     }
 
+    /// True if it has ended. It is not waited for yet, so its number and that of its
+    /// process group are still its own.
+    pub fn has_ended(&self) -> io::Result<bool> {
+        let pid = self.raw_pid()?;
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Ok(waitid(WaitId::Pid(pid), look)?.is_some())
+    }
+
+    /// Kills (SIGKILL) everybody in its process group, which it leads. To be called
+    /// before it is waited for: afterwards the number may be somebody else's.
+    pub fn kill_group(&self) -> io::Result<()> {
+        match kill_process_group(self.raw_pid()?, Signal::KILL) {
+            Err(rustix::io::Errno::SRCH) | Ok(()) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn raw_pid(&self) -> io::Result<Pid> {
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
+        pid.ok_or_else(|| io::Error::other("no process has this id"))
+    }
+
     /// Kills (SIGKILL) and waits.
     pub fn kill(&mut self) -> io::Result<()> {
+        // One that was waited for already has no group of its own any more. A wrapper
+        // around a server may have started others, and they go with it.
+        if self.has_ended().is_ok() {
+            let _ = self.kill_group();
+        }
         // kill() answers InvalidInput for a child that was waited for already.
         let _ = self.0.kill();
         self.0.wait().map(|_| ())
@@ -160,8 +188,17 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
+/// Starts a thread. `std::thread::spawn` panics where the machine has none left.
+///
+/// # Errors
+/// What the system says.
+pub fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.into()).spawn(work)
+}
+
 /// The last words of a child on one of its pipes, kept by a thread that reads
 /// whatever comes, so that the child never blocks on a full pipe.
+#[derive(Debug)]
 pub struct Tail {
     kept: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
@@ -169,13 +206,16 @@ pub struct Tail {
 
 impl Tail {
     /// Reads `pipe` until it ends.
-    pub fn of(pipe: impl Read + Send + 'static) -> Tail {
+    ///
+    /// # Errors
+    /// If the machine has no thread left.
+    pub fn of(pipe: impl Read + Send + 'static) -> io::Result<Tail> {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let reader = {
             let kept = Arc::clone(&kept);
-            std::thread::spawn(move || keep_tail(pipe, &kept))
+            thread("tail", move || keep_tail(pipe, &kept))?
         };
-        Tail { kept, reader }
+        Ok(Tail { kept, reader })
     }
 
     /// What is kept. Call it after the process has ended: it gives the reader a

@@ -11,19 +11,18 @@
 //! one machine do not collide.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
 use super::clock::{ServerClock, layout};
-use super::process::{Reaped, spawn};
+use super::process::{Reaped, Tail, spawn};
+use super::scratch::Scratch;
 use super::server_admin::ask;
 pub use super::server_options::{OwnClock, Persistence, ServerError, ServerOptions};
 use super::server_port::PortLease;
@@ -37,7 +36,10 @@ pub struct Server {
     process: Option<Reaped>,
     options: ServerOptions,
     clock: Option<ServerClock>,
-    directory: TempDir,
+    directory: Scratch,
+    /// What the process says. It is not kept in a file: a program that prints for
+    /// ever would fill the disk.
+    log: Option<Tail>,
     lease: PortLease,
     /// The port of the cluster bus.
     bus: Option<PortLease>,
@@ -76,10 +78,8 @@ impl Server {
                 source,
             }
         };
-        let directory = tempfile::Builder::new()
-            .prefix("lockproof-")
-            .tempdir()
-            .map_err(system("make a temporary directory"))?;
+        let directory =
+            Scratch::new("server").map_err(system("make a folder for temporary files"))?;
         let lease = PortLease::take().map_err(system("lease a loopback port"))?;
         let bus = match options.cluster {
             true => Some(PortLease::take().map_err(system("lease a port for its bus"))?),
@@ -104,6 +104,7 @@ impl Server {
             options: options.clone(),
             clock,
             directory,
+            log: None,
             lease,
             bus,
         })
@@ -114,10 +115,10 @@ impl Server {
         if let Some(clock) = &self.clock {
             clock.forget_reader();
         }
-        let child = self
-            .command_line()
-            .and_then(spawn)
+        let (child, log) = self
+            .start_process()
             .map_err(|source| self.system("start the process", source))?;
+        self.log = Some(log);
         self.process = Some(Reaped::new(child));
         let mut ready = self.wait_ready().await;
         if ready.is_ok() && self.clock.as_ref().is_some_and(|clock| !clock.is_read()) {
@@ -133,11 +134,13 @@ impl Server {
         self.sync_clock().await
     }
 
-    fn command_line(&self) -> io::Result<Command> {
-        let log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.log_path())?;
+    fn start_process(&self) -> io::Result<(Child, Tail)> {
+        let (said, log) = io::pipe()?;
+        let tail = Tail::of(said)?;
+        Ok((spawn(self.command_line(log)?)?, tail))
+    }
+
+    fn command_line(&self, log: io::PipeWriter) -> io::Result<Command> {
         let mut command = Command::new(&self.options.binary.path);
         if self.options.config.is_some() {
             // The server takes a first argument without dashes for the file.
@@ -338,14 +341,9 @@ impl Server {
     /// The last lines that the server wrote.
     pub fn log_tail(&self) -> String {
         const LINES: usize = 15;
-        let text = std::fs::read(self.log_path()).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
+        let text = self.log.as_ref().map(Tail::text).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")
-    }
-
-    fn log_path(&self) -> PathBuf {
-        self.directory.path().join("server.log")
     }
 
     pub(super) fn system(&self, what: &'static str, source: io::Error) -> ServerError {

@@ -118,19 +118,22 @@ fn free(row: &ScenarioRow) -> String {
         format!(
             "{}: {seen}{}{unknown}",
             text(&rate.oracle),
-            rate.observed.words()
+            text(&rate.observed.words())
         )
     });
     let losses = row.losses_words().map(|words| text(&words));
-    let void = free.no_evidence_words().map(|words| format!("**{words}**"));
-    let strikes = free.strikes_words().into_iter().chain(void);
+    let void = free
+        .no_evidence_words()
+        .map(|words| format!("**{}**", text(&words)));
+    let strikes = free.strikes_words().map(|words| text(&words));
+    let strikes = strikes.into_iter().chain(void);
     let parts = rates.chain(losses).chain(strikes);
     parts.collect::<Vec<_>>().join("<br>")
 }
 
 fn together(row: &ScenarioRow) -> String {
     let notes = row.notes.iter().map(|note| text(note));
-    let words = std::iter::once(row.agreement_words()).chain(notes);
+    let words = std::iter::once(text(&row.agreement_words())).chain(notes);
     words.collect::<Vec<_>>().join("<br>")
 }
 
@@ -306,7 +309,7 @@ fn text(value: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '$' | '@' => {
                 out.push('\\');
                 out.push(c);
             }

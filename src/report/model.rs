@@ -207,7 +207,7 @@ pub struct Replays {
 }
 
 /// Replays of random walks on real servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Walks {
     /// Number of walks.

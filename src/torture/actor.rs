@@ -28,6 +28,7 @@ use super::workload::{self, Bench};
 use crate::history::{Event, Kind, Process};
 use crate::replay::client::{ClientCommand, ClientError, ClientLimits, ClientProcess};
 use crate::replay::monotonic::now_ns;
+use crate::replay::process::thread;
 use crate::replay::protocol::{Call, CallResult, FromClient, Init, Mode, ToClient};
 use crate::scenario::{Range, WorkloadKind};
 use crate::trace::Outcome;
@@ -118,8 +119,8 @@ fn play() -> Result<(), ActorError> {
         .build()
         .map_err(ActorError::Runtime)?;
     let voice = Voice::new(&orders);
-    let skews = listen();
-    stall::watch(voice, Duration::from_millis(orders.stall_ms));
+    let skews = listen().map_err(ActorError::Runtime)?;
+    stall::watch(voice, Duration::from_millis(orders.stall_ms)).map_err(ActorError::Runtime)?;
     runtime.block_on(act(orders, voice, skews))
 }
 
@@ -132,9 +133,9 @@ pub struct Skew {
 }
 
 /// Reads further lines on a thread that ends with the process.
-fn listen() -> UnboundedReceiver<Skew> {
+fn listen() -> std::io::Result<UnboundedReceiver<Skew>> {
     let (sender, receiver) = unbounded_channel();
-    std::thread::spawn(move || {
+    thread("skews", move || {
         for line in std::io::stdin().lines() {
             let Ok(line) = line else { return };
             let Ok(skew) = serde_json::from_str(&line) else {
@@ -144,8 +145,8 @@ fn listen() -> UnboundedReceiver<Skew> {
                 return;
             }
         }
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 /// Says what happens: one event, one line, at once.

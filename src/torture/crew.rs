@@ -22,7 +22,7 @@ use super::commands;
 use super::recorder::Recorder;
 use crate::history::{Kind, Process};
 use crate::replay::nemesis::{Clients, Holding};
-use crate::replay::process::{Tail, signal, spawn, stop};
+use crate::replay::process::{Tail, signal, spawn, stop, thread};
 
 /// How long an adapter may take to come up.
 const READY_PATIENCE: Duration = Duration::from_secs(10);
@@ -86,32 +86,36 @@ impl Crew {
         let adapter = Arc::new(OnceLock::new());
         let process = orders.process;
         let killed = Arc::new(AtomicBool::new(false));
-        let events = child.stdout.take().map(|stdout| {
-            let (adapter, recorder) = (Arc::clone(&adapter), self.recorder.clone());
-            let killed = Arc::clone(&killed);
-            std::thread::spawn(move || {
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let stdin = child.stdin.take();
+        // From here on it is killed if anything fails.
+        let mut member = Member {
+            orders,
+            child,
+            stdin,
+            adapter: Arc::clone(&adapter),
+            events: None,
+            stderr: None,
+            stopped: false,
+            killed: Arc::clone(&killed),
+        };
+        member.stderr = stderr.map(Tail::of).transpose()?;
+        if let Some(stdout) = stdout {
+            let recorder = self.recorder.clone();
+            let listen = move || {
                 let done = read_events(stdout, process, &adapter, &recorder);
                 // Whoever is killed by the harness is told by whoever did it.
                 if !done && !killed.load(Ordering::Acquire) {
                     let value = json!({ "client": process });
                     recorder.say(Process::Nemesis, Kind::Info, "crash", value);
                 }
-            })
-        });
-        let mut stdin = child.stdin.take();
-        if let Some(stdin) = &mut stdin {
+            };
+            member.events = Some(thread("events", listen)?);
+        }
+        if let Some(stdin) = &mut member.stdin {
             stdin.write_all(&line)?;
         }
-        Ok(Member {
-            stderr: child.stderr.take().map(Tail::of),
-            orders,
-            child,
-            stdin,
-            adapter,
-            events,
-            stopped: false,
-            killed,
-        })
+        Ok(member)
     }
 
     /// A process number that no actor of this crew has had.

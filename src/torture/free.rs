@@ -33,6 +33,8 @@ const KEY: &str = "lockproof:lock";
 const HEALTH_PATIENCE: Duration = Duration::from_secs(15);
 /// A process that did not run for this long has stalled, in ms.
 const STALL_MS: u64 = 50;
+/// How often `watch` is asked.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What a free run needs.
 #[derive(Clone)]
@@ -114,20 +116,29 @@ pub enum FreeError {
     /// A client did not start.
     #[error("failed to start the clients: {0}")]
     Clients(io::Error),
+    /// `watch` broke off before there was a history.
+    #[error("stopped before the servers had started")]
+    Stopped,
 }
 
 /// Who is told a few times a second how a run goes, and may end it.
 pub type Watch<'w> = dyn FnMut(&Now) -> ControlFlow<()> + Send + 'w;
 
 /// Plays the scenario once. When `watch` breaks off, faults are healed, clients are
-/// ended, and the history ends there; it is whole up to then.
+/// ended, and the history ends there as an interrupted one; it is whole up to then.
 ///
 /// # Errors
 /// See [`FreeError`]. Servers and clients are gone when this returns.
 pub async fn run(options: &FreeOptions, watch: &mut Watch<'_>) -> Result<FreeRun, FreeError> {
     let began = Instant::now();
     let (servers, store_only) = (topology_options(options), store_options(options));
-    let (topology, store) = tokio::join!(Topology::start(&servers), Server::start(&store_only));
+    let starting = async { tokio::join!(Topology::start(&servers), Server::start(&store_only)) };
+    let started = match options.attach {
+        // Servers of somebody else's are joined as a whole, so that they can be left.
+        Some(_) => Some(starting.await),
+        None => unless_told(watch, || early(began), starting).await,
+    };
+    let (topology, store) = started.ok_or(FreeError::Stopped)?;
     let mut topology = topology?;
     let played = match store {
         Ok(mut store) => play(options, began, &mut topology, &mut store, watch).await,
@@ -137,6 +148,34 @@ pub async fn run(options: &FreeOptions, watch: &mut Watch<'_>) -> Result<FreeRun
     let run = played?;
     detached?;
     Ok(run)
+}
+
+/// How a run goes that has not begun.
+fn early(began: Instant) -> Now {
+    Now {
+        elapsed: began.elapsed(),
+        tally: Tally::default(),
+        faults: Vec::new(),
+    }
+}
+
+/// What `work` gives; `None` if `watch` breaks off before.
+async fn unless_told<T>(
+    watch: &mut Watch<'_>,
+    now: impl Fn() -> Now,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return Some(done),
+            _ = looks.tick() => if watch(&now()).is_break() {
+                return None;
+            }
+        }
+    }
 }
 
 /// The run itself, between servers that are up and servers that are left.
@@ -173,7 +212,7 @@ async fn play(
     let working = Instant::now();
     let schedule = schedule(options);
     let struck = strike(&schedule, topology, &mut crew, &recorder, watch).await;
-    let cut_short = struck.as_ref().is_ok_and(ControlFlow::is_break);
+    let mut cut_short = struck.as_ref().is_ok_and(ControlFlow::is_break);
     let next_process = crew.next_process();
     let warnings = end(options, crew, cut_short);
     let seconds = working.elapsed().as_secs_f64();
@@ -188,8 +227,16 @@ async fn play(
         let mut probe = orders_of_probe(options, topology, store.address(), began_ns);
         // Clients that came back after their death have had the numbers up to here.
         probe.process = next_process;
-        conclude(options, topology, &mut connection, &recorder, probe).await?;
+        let now = || Now {
+            tally: recorder.tally(),
+            ..early(working)
+        };
+        let concluding = conclude(options, topology, &mut connection, &recorder, probe);
+        let concluded = unless_told(watch, now, concluding).await;
+        cut_short = concluded.is_none();
+        concluded.unwrap_or(Ok(()))?;
     }
+    recorder.end(!cut_short);
     if let Some(source) = recorder.take_error() {
         return Err(history_error(options, source));
     }
@@ -462,7 +509,7 @@ async fn strike(
     };
     let mut field = Field::new(topology, crew);
     let mut run = std::pin::pin!(schedule.run_until(&mut field, record, stop.notified()));
-    let mut looks = tokio::time::interval(Duration::from_millis(200));
+    let mut looks = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
             ended = &mut run => return Ok(ended.map(|()| go)?),

@@ -53,6 +53,8 @@ struct Inner {
     stops: Vec<(u64, Option<u64>)>,
     /// The first error of the file; what comes after it is not written.
     broken: Option<io::Error>,
+    /// The end is written, and nothing comes behind it.
+    ended: bool,
 }
 
 impl Recorder {
@@ -69,6 +71,7 @@ impl Recorder {
             holders: Holders::default(),
             stops: Vec::new(),
             broken: None,
+            ended: false,
         };
         Ok(Recorder {
             inner: Arc::new(Mutex::new(inner)),
@@ -118,6 +121,23 @@ impl Recorder {
         inner.write(&event);
     }
 
+    /// Writes the end: the run did all that it was to do, or was interrupted. Nothing
+    /// is written behind it.
+    pub fn end(&self, complete: bool) {
+        let value = serde_json::json!({ "complete": complete });
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = Event {
+            time: self.now().max(inner.newest),
+            process: Process::Harness,
+            kind: Kind::Info,
+            f: "end".into(),
+            value,
+            error: None,
+        };
+        inner.write(&event);
+        inner.ended = true;
+    }
+
     /// The figures so far.
     pub fn tally(&self) -> Tally {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,7 +175,7 @@ impl Inner {
     }
 
     fn write(&mut self, event: &Event) {
-        if self.broken.is_some() {
+        if self.broken.is_some() || self.ended {
             return;
         }
         self.newest = self.newest.max(event.time);

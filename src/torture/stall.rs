@@ -9,12 +9,16 @@ use serde_json::json;
 use super::actor::Voice;
 use crate::history::Kind;
 use crate::replay::monotonic::now_ns;
+use crate::replay::process::thread;
 
 /// Looks at the clock every few ms on a thread of its own, and says so when two
 /// looks are further apart than `bound`. The thread ends with the process.
-pub(super) fn watch(voice: Voice, bound: Duration) {
+///
+/// # Errors
+/// If the machine has no thread left.
+pub(super) fn watch(voice: Voice, bound: Duration) -> std::io::Result<()> {
     const LOOK: Duration = Duration::from_millis(5);
-    std::thread::spawn(move || {
+    let look = move || {
         let mut last = now_ns();
         loop {
             std::thread::sleep(LOOK);
@@ -26,5 +30,6 @@ pub(super) fn watch(voice: Voice, bound: Duration) {
                 voice.say(Kind::Info, "stall", json!({ "gap_ms": gap_ms }), None);
             }
         }
-    });
+    };
+    thread("stalls", look).map(drop)
 }

@@ -20,7 +20,7 @@ pub use file::{MAX_BYTES, TraceError, check_lock, parse, read, to_json, write};
 pub use itf::{itf, write_itf};
 use story::violation;
 pub use story::{Story, story};
-pub use validate::{Inconsistency, validate};
+pub use validate::{CLIENTS_MAX, Inconsistency, NODES_MAX, validate};
 
 /// The schema name that this version reads and writes.
 pub const SCHEMA: &str = "lockproof.trace/1";

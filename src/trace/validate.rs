@@ -62,9 +62,20 @@ const PHASES: [&str; 6] = [
     "crashed",
 ];
 
+/// No model has more clients, so no trace has.
+pub const CLIENTS_MAX: u8 = 4;
+/// No model has more servers beside each other.
+pub const NODES_MAX: u8 = 7;
+
 fn setup(s: &Setup) -> Result<(), String> {
-    ensure(s.clients > 0, || "setup.clients must be at least 1".into())?;
-    ensure(s.nodes > 0, || "setup.nodes must be at least 1".into())?;
+    for (name, count, most) in [
+        ("clients", s.clients, CLIENTS_MAX),
+        ("nodes", s.nodes, NODES_MAX),
+    ] {
+        ensure((1..=most).contains(&count), || {
+            format!("setup.{name} is {count}, but a model has 1 to {most}")
+        })?;
+    }
     for (name, value) in [
         ("ttl_ms", s.ttl_ms),
         ("tick_ms", s.tick_ms),

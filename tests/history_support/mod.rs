@@ -66,7 +66,33 @@ fn command(line: &str) -> String {
     format!("{time} node-0 {kind} execute {{\"client\":{client},\"id\":{id}{said}}}")
 }
 
+/// A history that came to its end: unless it is torn, or no history, or has an end.
+pub fn ended(text: &str) -> String {
+    let whole = text.starts_with("{\"") && text.ends_with('\n');
+    if !whole || text.contains(r#""f":"end""#) {
+        return text.to_owned();
+    }
+    let time = |line: &str| {
+        let event: serde_json::Value = serde_json::from_str(line).ok()?;
+        event["time"].as_u64()
+    };
+    let last = text.lines().filter_map(time).max().unwrap_or_default();
+    format!("{text}{}\n", end(last, true))
+}
+
+/// The last line of a history.
+pub fn end(time_ns: u64, complete: bool) -> String {
+    format!(
+        r#"{{"time":{time_ns},"process":"harness","type":"info","f":"end","value":{{"complete":{complete}}}}}"#
+    )
+}
+
+/// Judges a history as one that came to its end.
 pub fn try_judge(text: &str) -> Result<Judgement, ReadError> {
+    judge_as_it_is(&ended(text))
+}
+
+pub fn judge_as_it_is(text: &str) -> Result<Judgement, ReadError> {
     judge(Reader::new(text.as_bytes())?, &JudgeOptions::default())
 }
 

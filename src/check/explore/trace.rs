@@ -130,9 +130,12 @@ pub(super) fn on_threads<T: Send>(
     task: impl Fn() -> T + Sync,
 ) -> Result<Vec<T>, String> {
     std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.max(1))
-            .map(|_| scope.spawn(|| guarded(&task)))
-            .collect();
+        let mut handles = Vec::new();
+        for _ in 0..threads.max(1) {
+            let thread = std::thread::Builder::new();
+            let handle = thread.spawn_scoped(scope, || guarded(&task));
+            handles.push(handle.map_err(|error| format!("no thread could be started: {error}"))?);
+        }
         let join = |handle: std::thread::ScopedJoinHandle<'_, Result<T, String>>| {
             handle
                 .join()

@@ -26,7 +26,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 pub use error::{ClientError, ClientFault};
 use pipes::{Line, Pipes};
 
-use super::process::spawn;
+use super::process::{Reaped, spawn};
 use super::protocol::{FromClient, Hello, PROTOCOL, ToClient};
 
 /// How to start a client process.
@@ -78,16 +78,23 @@ pub struct ClientProcess {
 impl ClientProcess {
     /// Starts a client and waits for its `hello`.
     pub async fn spawn(command: &ClientCommand, limits: ClientLimits) -> Result<Self, ClientError> {
-        let mut child = start(command).map_err(|source| ClientError {
+        let failed = |source| ClientError {
             client: command.name.clone(),
             fault: ClientFault::Spawn {
                 program: command.program.display().to_string(),
                 source,
             },
             stderr_tail: String::new(),
-        })?;
+        };
+        let mut child = start(command).map_err(failed)?;
         let group = Pid::from_child(&child);
-        let pipes = Pipes::attach(&mut child, limits.queued_max);
+        let pipes = match Pipes::attach(&mut child, limits.queued_max) {
+            Ok(pipes) => pipes,
+            Err(error) => {
+                drop(Reaped::new(child));
+                return Err(failed(error));
+            }
+        };
         let mut this = Self {
             name: command.name.clone(),
             limits,

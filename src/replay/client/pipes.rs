@@ -3,7 +3,7 @@
 //! The reader parses as it reads, so that an error knows its line. The first
 //! fault ends it: what follows a broken line cannot be trusted.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use tokio::sync::mpsc;
 
 use super::error::{ClientFault, shorten};
-use crate::replay::process::Tail;
+use crate::replay::process::{Tail, thread};
 use crate::replay::protocol::{FromClient, LINE_BYTES_MAX, PROTOCOL};
 
 const WRITES_QUEUED_MAX: usize = 1024;
@@ -33,23 +33,26 @@ pub(super) struct Pipes {
 
 impl Pipes {
     /// Starts the threads. A child without pipes reads as one that has ended.
-    pub fn attach(child: &mut Child, queued_max: usize) -> Self {
+    ///
+    /// # Errors
+    /// If the machine has no thread left.
+    pub fn attach(child: &mut Child, queued_max: usize) -> io::Result<Self> {
         let (sender, lines) = mpsc::channel(queued_max.max(1));
         let seen = Arc::new(AtomicU64::new(0));
         if let Some(stdout) = child.stdout.take() {
             let seen = Arc::clone(&seen);
-            std::thread::spawn(move || read_lines(stdout, &sender, &seen));
+            thread("lines", move || read_lines(stdout, &sender, &seen))?;
         }
         let (writes, queue) = sync_channel::<Vec<u8>>(WRITES_QUEUED_MAX);
         if let Some(stdin) = child.stdin.take() {
-            std::thread::spawn(move || write_all(stdin, queue.into_iter()));
+            thread("writes", move || write_all(stdin, queue.into_iter()))?;
         }
-        Self {
+        Ok(Self {
             lines,
             seen,
             writes,
-            stderr: child.stderr.take().map(Tail::of),
-        }
+            stderr: child.stderr.take().map(Tail::of).transpose()?,
+        })
     }
 
     /// The next message or the fault that ended the reading; `None` at the end.

@@ -64,6 +64,23 @@ impl Library {
         BUILT_IN
     }
 
+    /// True for an ELF file of the kind that programs on this machine load. The dynamic
+    /// loader only warns of another one, and goes on without it.
+    pub fn fits_this_machine(bytes: &[u8]) -> bool {
+        // EI_CLASS 2 is 64 bits, EI_DATA 1 little-endian; then e_machine.
+        let machine: Option<u16> = match std::env::consts::ARCH {
+            "x86_64" => Some(62),
+            "aarch64" => Some(183),
+            "riscv64" => Some(243),
+            _ => None,
+        };
+        let is_elf = bytes.starts_with(b"\x7fELF\x02\x01");
+        let own = bytes
+            .get(18..20)
+            .map(|own| u16::from_le_bytes([own[0], own[1]]));
+        is_elf && machine.is_none_or(|machine| own == Some(machine))
+    }
+
     /// Has the dynamic loader put this library before all others of the process.
     pub(in crate::replay) fn preload(&self, command: &mut Command) {
         let file = Arc::clone(&self.0);
@@ -105,6 +122,16 @@ mod tests {
             "libc.so", "libgcc", "GLIBC", "panicked", ".rs", "/home", "/root",
         ] {
             assert!(!names(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_library_of_another_machine_is_told_apart() {
+        assert!(Library::fits_this_machine(BUILT_IN));
+        let mut foreign = BUILT_IN.to_vec();
+        foreign[18] ^= 0xff;
+        for other in [foreign.as_slice(), b"", b"\x7fELF", b"#!/bin/sh\n"] {
+            assert!(!Library::fits_this_machine(other));
         }
     }
 

@@ -46,11 +46,20 @@ pub(super) fn handle() -> io::Result<Handle> {
     if let Some(handle) = &*thread {
         return Ok(handle.clone());
     }
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    let handle = runtime.handle().clone();
-    std::thread::Builder::new()
-        .name("proxies".to_owned())
-        .spawn(move || runtime.block_on(stay_awake()))?;
+    // The thread makes the runtime: where there is no thread it would have to be
+    // dropped here, which tokio forbids on threads of its own.
+    let (sender, made) = std::sync::mpsc::channel();
+    super::super::process::thread("proxies", move || {
+        let runtime = match Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return drop(sender.send(Err(error))),
+        };
+        if sender.send(Ok(runtime.handle().clone())).is_ok() {
+            runtime.block_on(stay_awake());
+        }
+    })?;
+    let gone = |_| io::Error::other("the thread of the proxies is gone");
+    let handle = made.recv().map_err(gone)??;
     *thread = Some(handle.clone());
     Ok(handle)
 }

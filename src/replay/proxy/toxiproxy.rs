@@ -21,12 +21,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempfile::NamedTempFile;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::super::binaries::or_in;
-use super::super::process::{Reaped, spawn};
+use super::super::brief;
+use super::super::process::{Reaped, Tail, spawn};
 use super::super::server_port::PortLease;
 pub use super::toxiproxy_api::{Api, ApiError, Toxic};
 use super::{Applied, Cut, Direction, Link, LinkAction};
@@ -90,11 +90,9 @@ pub fn find_program(directories: &[PathBuf]) -> Result<PathBuf, ToxiproxyError> 
     unpacked
         .chain([PathBuf::from(PROGRAM)])
         .find(|program| {
-            Command::new(program)
-                .arg("-version")
-                .stdin(Stdio::null())
-                .output()
-                .is_ok_and(|output| output.status.success())
+            let mut command = Command::new(program);
+            command.arg("-version");
+            brief::ask(command).is_ok_and(|answer| answer.status.success())
         })
         .ok_or_else(|| ToxiproxyError::NotFound {
             looked: directories.to_vec(),
@@ -123,7 +121,7 @@ pub struct Place {
 struct Process {
     child: std::sync::Mutex<Reaped>,
     _lease: PortLease,
-    log: NamedTempFile,
+    log: Tail,
 }
 
 impl Process {
@@ -138,19 +136,18 @@ impl Toxiproxy {
     /// Starts a server on a free loopback port and waits until it answers.
     pub async fn start(program: &Path) -> Result<Toxiproxy, ToxiproxyError> {
         let lease = PortLease::take()?;
-        let log = tempfile::Builder::new()
-            .prefix("lockproof-toxiproxy-")
-            .tempfile()?;
+        let (said, pipe) = std::io::pipe()?;
+        let log = Tail::of(said)?;
         let mut command = Command::new(program);
         command
             .args(["-host", "127.0.0.1", "-seed", "1", "-port"])
             .arg(lease.address().port().to_string())
             .stdin(Stdio::null())
-            .stdout(log.reopen()?)
-            .stderr(log.reopen()?);
+            .stdout(pipe.try_clone()?)
+            .stderr(pipe);
         let mut child = Reaped::new(spawn(command)?);
         let api = Api::new(&lease.address().to_string());
-        wait_ready(&mut child, &api, log.path()).await?;
+        wait_ready(&mut child, &api, &log).await?;
         let process = Process {
             child: std::sync::Mutex::new(child),
             _lease: lease,
@@ -261,7 +258,7 @@ impl Toxiproxy {
     }
 }
 
-async fn wait_ready(child: &mut Reaped, api: &Api, log: &Path) -> Result<(), ToxiproxyError> {
+async fn wait_ready(child: &mut Reaped, api: &Api, log: &Tail) -> Result<(), ToxiproxyError> {
     let deadline = Instant::now() + START_PATIENCE;
     loop {
         let ended = child.child().try_wait()?;
@@ -277,9 +274,8 @@ async fn wait_ready(child: &mut Reaped, api: &Api, log: &Path) -> Result<(), Tox
     }
 }
 
-fn not_ready(log: impl AsRef<Path>, why: String) -> ToxiproxyError {
-    let log = std::fs::read(log).unwrap_or_default();
-    let log = String::from_utf8_lossy(&log).into_owned();
+fn not_ready(log: &Tail, why: String) -> ToxiproxyError {
+    let log = log.text();
     ToxiproxyError::NotReady { why, log }
 }
 

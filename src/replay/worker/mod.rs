@@ -88,7 +88,7 @@ async fn serve() -> Result<(), WorkerError> {
         ],
         operations: Vec::new(),
     }))?;
-    let mut requests = stdin_lines();
+    let mut requests = stdin_lines().map_err(WorkerError::Runtime)?;
     let mut session: Option<Session> = None;
     loop {
         let next = match &mut session {
@@ -204,9 +204,9 @@ fn say(message: &FromClient) -> Result<(), WorkerError> {
 
 /// The lines of stdin; the channel closes at its end. A line that is too long
 /// or no UTF-8 comes as it is, and the parser refuses it.
-fn stdin_lines() -> mpsc::UnboundedReceiver<String> {
+fn stdin_lines() -> std::io::Result<mpsc::UnboundedReceiver<String>> {
     let (sender, lines) = mpsc::unbounded_channel();
-    std::thread::spawn(move || {
+    super::process::thread("requests", move || {
         let mut stdin = std::io::stdin().lock();
         loop {
             let mut line = Vec::new();
@@ -223,6 +223,6 @@ fn stdin_lines() -> mpsc::UnboundedReceiver<String> {
                 Ok(0) | Err(_) => return,
             }
         }
-    });
-    lines
+    })?;
+    Ok(lines)
 }

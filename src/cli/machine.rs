@@ -1,0 +1,70 @@
+//! What the machine refuses: threads, processes, files.
+//!
+//! Our own code gets these refusals as errors. Some libraries panic where the system
+//! gives them no thread; such a panic is told as the error that it is. Any other panic
+//! is a mistake of ours, and ends with an exit code of its own as well.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+
+use anyhow::anyhow;
+
+use super::{Ended, Failure};
+
+const NO_THREAD: &str = "the machine lets this user start no more processes or threads; raise `ulimit -u`, `ulimit -v` or the limits of the container";
+
+/// What EAGAIN, EMFILE, ENFILE, ENOMEM and ENOSPC mean, by what stands in messages.
+const REFUSALS: [(&str, &str); 6] = [
+    ("os error 11)", NO_THREAD),
+    ("code: 11,", NO_THREAD),
+    (
+        "os error 24)",
+        "this process may open no more files; raise `ulimit -n`",
+    ),
+    ("os error 23)", "the machine can open no more files"),
+    (
+        "os error 12)",
+        "there is no memory left; raise `ulimit -v`, or the memory limit of the container",
+    ),
+    ("os error 28)", "the disk is full; make room there"),
+];
+
+/// What a message means, if it tells that the machine refused something.
+pub fn refusal(message: &str) -> Option<&'static str> {
+    let mut all = REFUSALS.iter();
+    all.find_map(|(mark, meaning)| message.contains(mark).then_some(*meaning))
+}
+
+/// A message with what it means, if it tells that the machine refused something.
+pub fn explained(mut message: String) -> String {
+    if let Some(meaning) = refusal(&message).filter(|meaning| !message.contains(meaning)) {
+        message = format!("{message}: {meaning}");
+    }
+    message
+}
+
+/// Runs a subcommand; its panic becomes a failure.
+pub fn guarded(work: impl FnOnce() -> Ended) -> Ended {
+    let tell = take_hook();
+    set_hook(Box::new(move |info| {
+        let words = words(info.payload());
+        // What the machine refused is no mistake of ours that needs its place told. And
+        // the threads that timely did start miss the one that it could not start.
+        if refusal(&words).is_none() && !words.contains("buzzer") {
+            tell(info);
+        }
+    }));
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let words = words(&*panic);
+        Err(Failure::internal(match refusal(&words) {
+            Some(_) => anyhow!("{words}"),
+            None => anyhow!("lockproof contradicts itself (please report this): {words}"),
+        }))
+    })
+}
+
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "it gave no message".to_owned())
+}
