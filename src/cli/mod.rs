@@ -176,10 +176,7 @@ pub fn main() -> ExitCode {
         }
     };
     match cli.command {
-        Command::Worker => match supervisor::forbid_programs() {
-            Ok(()) => crate::replay::worker::main(),
-            Err(error) => told(Err(Failure::internal(error))),
-        },
+        Command::Worker => crate::replay::worker::main(),
         Command::Actor => crate::torture::actor::main(),
         command => {
             let memory = cli.max_memory.map(|mb| mb << 20);

@@ -124,7 +124,8 @@ fn keep_least<T: Ord + Copy>(best: &mut Option<T>, new: T) {
     }
 }
 
-/// Runs `task` on several threads at once; a panic in one is an error of all.
+/// Runs `task` on several threads at once, or on as many as the machine gives, this one at
+/// least; a panic in one is an error of all.
 pub(super) fn on_threads<T: Send>(
     threads: usize,
     task: impl Fn() -> T + Sync,
@@ -133,8 +134,13 @@ pub(super) fn on_threads<T: Send>(
         let mut handles = Vec::new();
         for _ in 0..threads.max(1) {
             let thread = std::thread::Builder::new();
-            let handle = thread.spawn_scoped(scope, || guarded(&task));
-            handles.push(handle.map_err(|error| format!("no thread could be started: {error}"))?);
+            match thread.spawn_scoped(scope, || guarded(&task)) {
+                Ok(handle) => handles.push(handle),
+                Err(_) => break,
+            }
+        }
+        if handles.is_empty() {
+            return Ok(vec![guarded(&task)?]);
         }
         let join = |handle: std::thread::ScopedJoinHandle<'_, Result<T, String>>| {
             handle

@@ -39,17 +39,3 @@ pub fn confine(writable: &Path) -> Result<(), RulesetError> {
     rules.restrict_self()?;
     Ok(())
 }
-
-/// From here on this process can execute no program: all that a worker does is to read its
-/// lock file and to speak to servers.
-///
-/// # Errors
-/// If the kernel refuses what it says that it can do.
-pub fn forbid_programs() -> Result<(), RulesetError> {
-    Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::Execute)?
-        .create()?
-        .restrict_self()?;
-    Ok(())
-}

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-pub use confine::{confine, forbid_programs};
+pub use confine::confine;
 pub use page::{must_stop, watch};
 
 /// What a check may take unless told otherwise.
