@@ -14,7 +14,8 @@ use super::{Failure, run, screen};
 #[derive(clap::Args, Debug, Clone)]
 pub struct AttachArgs {
     /// Run on these servers, which are there already: redis://HOST:PORT, separated by
-    /// commas, or an attachment file (docs/compose.md). They must be made for tests
+    /// commas, or an attachment file (docs/compose.md). They must be made for tests:
+    /// empty, and nobody's who is not given
     #[arg(long, value_name = "URLS|FILE.toml")]
     attach: Option<String>,
     /// The toxiproxy to put before servers that are given by URLs
@@ -25,18 +26,28 @@ pub struct AttachArgs {
         default_value = "http://127.0.0.1:8474"
     )]
     toxiproxy: String,
-    /// Remove what a killed run left on attached servers and their toxiproxy
+    /// Put back what a killed run left: remove its proxies and keys, and give the
+    /// servers the roles back that it found
     #[arg(long, requires = "attach")]
     take_over: bool,
+    /// Attach also servers that hold keys of others, feed replicas of others, or whose
+    /// Sentinels watch others. Their keys are not touched; but what they write during a
+    /// failover of the run can be lost
+    #[arg(long, requires = "attach")]
+    shared_servers: bool,
 }
 
 impl AttachArgs {
     /// As they stand on a command line that repeats this one.
     pub fn words(&self) -> String {
+        let shared = match self.shared_servers {
+            true => " --shared-servers",
+            false => "",
+        };
         match &self.attach {
             None => String::new(),
-            Some(file) if file.ends_with(".toml") => format!(" --attach {file}"),
-            Some(urls) => format!(" --attach {urls} --toxiproxy {}", self.toxiproxy),
+            Some(file) if file.ends_with(".toml") => format!(" --attach {file}{shared}"),
+            Some(urls) => format!(" --attach {urls} --toxiproxy {}{shared}", self.toxiproxy),
         }
     }
 
@@ -55,6 +66,7 @@ impl AttachArgs {
             .map_err(Failure::usage)?;
         Ok(Some(Attachment {
             take_over: self.take_over,
+            shared: self.shared_servers,
             ..attachment
         }))
     }

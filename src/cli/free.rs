@@ -235,7 +235,10 @@ impl Session<'_> {
             .real
             .runtime
             .block_on(free::run(options, &mut watch))
-            .map_err(Failure::internal)?;
+            .map_err(|error| match error.is_refusal() {
+                true => Failure::usage(error),
+                false => Failure::internal(error),
+            })?;
         screen.clear();
         Ok(run)
     }
@@ -403,6 +406,11 @@ fn show(title: &str, run: &FreeRun, options: &FreeOptions) -> Result<(), Failure
         run.setup_seconds,
         options.history.display()
     ))?;
+    if let Some(keys) = &run.keys {
+        screen::note(format_args!(
+            "{title}: its keys on the attached servers were named {keys}..., and are deleted"
+        ));
+    }
     if run.cut_short {
         screen::note(format_args!(
             "{title}: cut short after {:.1} s",
