@@ -341,7 +341,10 @@ fn bad_attachments(yard: &Yard) {
     yard.torture(&story, "token", "")
         .failed(USAGE, &[name, "lockproof:0123456789abcdef", "--take-over"]);
     let said = yard.torture(&story, "token", "--take-over");
-    assert!([Some(FINE), Some(UNKNOWN)].contains(&said.code), "{said:#?}");
+    assert!(
+        [Some(FINE), Some(UNKNOWN)].contains(&said.code),
+        "{said:#?}"
+    );
     assert!(!yard.proxies().contains(name));
     assert!(yard.proxies().contains("lockproof.left"));
     ureq::delete(format!("{proxies}/lockproof.left"))

@@ -43,7 +43,10 @@ mod with_toxiproxy {
         let name = drawn(&said.err);
         let history = lab.history();
         assert!(history.contains("\"f\":\"attached\""), "{history}");
-        assert!(history.contains(&format!("[\"SET\",\"{name}:lock\"")), "{name}");
+        assert!(
+            history.contains(&format!("[\"SET\",\"{name}:lock\"")),
+            "{name}"
+        );
         let again = lab.torture(SINGLE, CUT, "--shared-servers");
         played(&again);
         assert_ne!(drawn(&again.err), name, "each run draws its own");
@@ -57,16 +60,23 @@ mod with_toxiproxy {
         let file = lab.place.write(
             "odd.lua",
             r#"
-lock = { name = "odd" }
-function acquire(lock)
-  redis("SET", "{" .. lock.key .. "}:made", "1")
-  redis("SET", "made-by-nobody", "1")
-  return redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) ~= nil
-end
-function release(lock)
-  redis("DEL", lock.key)
-  return true
-end
+return {
+  name = "odd",
+  description = "keys around its name, and one that is not",
+
+  acquire = function(lock)
+    redis("SET", "{" .. lock.key .. "}:made", "1")
+    redis("SET", "made-by-nobody", "1")
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    return held { validity = lock.ttl / 2 }
+  end,
+
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}
 "#,
         );
         let said = lab.torture_with(SINGLE, CUT, &file, "");
@@ -104,7 +114,9 @@ end
         assert!(struck(&lab, "failover"), "{said:#?}");
         lab.unchanged(&before);
         let found = lab.history();
-        let chain = format!("[\"a primary\",\"a replica of localhost:{primary}\",\"a replica of 127.0.0.1:{near}\"]");
+        let chain = format!(
+            "[\"a primary\",\"a replica of localhost:{primary}\",\"a replica of 127.0.0.1:{near}\"]"
+        );
         assert!(found.contains(&chain), "{chain}");
     }
 
@@ -160,15 +172,41 @@ end
             lab.ask(primary, &["SET", &format!("{{{name}}}:queue"), "x"]);
             if topology == PAIR {
                 lab.attach(&all[..1], &[]);
-                let words = ["the killed run was on", &*all[1].to_string(), "not given now"];
-                lab.torture(SINGLE, CUT, "--take-over").failed(USAGE, &words);
+                let words = [
+                    "the killed run was on",
+                    &*all[1].to_string(),
+                    "not given now",
+                ];
+                lab.torture(SINGLE, CUT, "--take-over")
+                    .failed(USAGE, &words);
                 lab.attach(nodes, &[]);
             }
-            // The data of others is a reason still, and is told when all is put back.
+            // What others have there is a reason still, and is told when all is put back.
+            let reason = match topology {
+                PAIR => "holds keys of others",
+                _ => "it feeds a replica",
+            };
             lab.torture(topology, CUT, "--take-over")
-                .failed(USAGE, &["holds keys of others"]);
+                .failed(USAGE, &[reason]);
             lab.unchanged(&before);
         }
+    }
+
+    #[test]
+    fn a_setting_that_a_killed_run_had_changed_is_put_back_too() {
+        let mut lab = Lab::new();
+        let port = lab.server(&["--replica-priority", "1"]);
+        lab.attach(&[port], &[]);
+        let name = format!("lockproof.0123456789abcdef.found.replica-priority@127.0.0.1:{port}");
+        let note = format!(
+            "{{\"name\":\"{name}\",\"listen\":\"127.0.0.1:0\",\"upstream\":\"77\",\"enabled\":false}}"
+        );
+        let api = format!("http://127.0.0.1:{}/proxies", lab.api);
+        ureq::post(&api).send(&note).unwrap();
+        played(&lab.torture(SINGLE, CUT, "--take-over"));
+        let setting = lab.ask(port, &["CONFIG", "GET", "replica-priority"]);
+        assert!(setting.contains("77"), "{setting}");
+        assert_eq!(lab.toxiproxy().trim(), "{}");
     }
 
     #[test]
@@ -183,7 +221,11 @@ end
         lab.kill(all[1]);
         send("TERM", child.id());
         let said = Said::from(child.wait_with_output().unwrap());
-        let words = ["failed to leave the attached servers", "node-1", "--take-over"];
+        let words = [
+            "failed to leave the attached servers",
+            "node-1",
+            "--take-over",
+        ];
         said.failed(INTERNAL, &words);
         lab.server_at(all[1], &["--replicaof", "127.0.0.1", &primary.to_string()]);
         lab.until(all[1], &["INFO", "replication"], "master_link_status:up");
@@ -205,7 +247,10 @@ mod groups {
             let primary = lab.server(&["--replica-priority", "50"]);
             let other = lab.server(&[]);
             lab.fill(primary, &[0, 5]);
-            let replicas = [lab.replica("localhost", primary), lab.replica("127.0.0.1", primary)];
+            let replicas = [
+                lab.replica("localhost", primary),
+                lab.replica("127.0.0.1", primary),
+            ];
             lab.ask(replicas[0], &["CONFIG", "SET", "replica-priority", "1"]);
             lab.ask(replicas[1], &["CONFIG", "SET", "replica-priority", "0"]);
             let sentinels = sentinels(&mut lab, &[("ours", primary), ("theirs", other)]);

@@ -64,6 +64,7 @@ impl AttachArgs {
         let attachment = read
             .with_context(|| format!("failed to understand what to attach ({attach})"))
             .map_err(Failure::usage)?;
+        screen::have_attached();
         Ok(Some(Attachment {
             take_over: self.take_over,
             shared: self.shared_servers,

@@ -14,18 +14,32 @@ use crate::trace::Assumption;
 
 use super::Failure;
 
-/// Set by Ctrl-C and SIGTERM.
+/// Set by Ctrl-C, SIGTERM and SIGHUP.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// Servers of somebody else are attached, and must be put back.
+static ATTACHED: AtomicBool = AtomicBool::new(false);
 
 /// From here on Ctrl-C asks the running search to stop; what it has found so
 /// far is still told. A second Ctrl-C ends the process.
 pub fn catch_interrupts() -> Result<(), Failure> {
     ctrlc::set_handler(|| {
+        let attached = ATTACHED.load(Ordering::SeqCst);
         if INTERRUPTED.swap(true, Ordering::SeqCst) {
+            if attached {
+                note("ended at once: --take-over puts back what was done to attached servers");
+            }
             std::process::exit(130);
+        }
+        if attached {
+            note("ending: attached servers are put back first; a second signal leaves them");
         }
     })
     .map_err(Failure::internal)
+}
+
+/// Says from here on, when a signal comes, that servers have to be put back.
+pub fn have_attached() {
+    ATTACHED.store(true, Ordering::SeqCst);
 }
 
 /// True after Ctrl-C.

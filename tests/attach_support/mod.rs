@@ -22,8 +22,7 @@ pub const CUT: &str = "{ fault = \"partition\", between = [\"some-node\"], and =
 /// The primary changes by command.
 pub const BY_COMMAND: &str = "{ fault = \"failover\", how = \"command\", lag_ms = 0, stay = [] }";
 /// The harness promotes, and the old primary goes on.
-pub const WRITABLE: &str =
-    "{ fault = \"failover\", how = \"writable\", lag_ms = 50, stay = [] }";
+pub const WRITABLE: &str = "{ fault = \"failover\", how = \"writable\", lag_ms = 50, stay = [] }";
 
 pub struct Lab {
     pub place: Place,
@@ -127,7 +126,11 @@ impl Lab {
     pub fn replica(&mut self, host: &str, primary: u16) -> u16 {
         let port = self.server(&["--replicaof", host, &primary.to_string()]);
         self.until(port, &["INFO", "replication"], "master_link_status:up");
-        self.until(primary, &["INFO", "replication"], &format!("port={port},state=online"));
+        self.until(
+            primary,
+            &["INFO", "replication"],
+            &format!("port={port},state=online"),
+        );
         port
     }
 
@@ -157,7 +160,10 @@ impl Lab {
             if answer.contains(wanted) {
                 return;
             }
-            assert!(Instant::now() < deadline, "{port}: {words:?}: no {wanted} in {answer}");
+            assert!(
+                Instant::now() < deadline,
+                "{port}: {words:?}: no {wanted} in {answer}"
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -202,17 +208,30 @@ impl Lab {
         let Reply::Array(settings) = self.ask_in(port, 0, &["CONFIG", "GET", "*"]) else {
             panic!("{port} does not tell its settings");
         };
-        let settings = settings.chunks(2).map(|pair| text_of(&pair[0]) + "=" + &text_of(&pair[1]));
+        let settings = settings
+            .chunks(2)
+            .map(|pair| text_of(&pair[0]) + "=" + &text_of(&pair[1]));
         state.extend(settings);
         let role = self.ask(port, &["INFO", "replication"]);
-        let kept = ["role:", "master_host:", "master_port:", "master_link_status:", "connected_slaves:"];
-        let role = role.lines().filter(|line| kept.iter().any(|name| line.starts_with(name)));
+        let kept = [
+            "role:",
+            "master_host:",
+            "master_port:",
+            "master_link_status:",
+            "connected_slaves:",
+        ];
+        let role = role
+            .lines()
+            .filter(|line| kept.iter().any(|name| line.starts_with(name)));
         state.extend(role.map(str::to_owned));
         state
     }
 
     pub fn states(&self, ports: &[u16]) -> Vec<(u16, Vec<String>)> {
-        ports.iter().map(|port| (*port, self.state(*port))).collect()
+        ports
+            .iter()
+            .map(|port| (*port, self.state(*port)))
+            .collect()
     }
 
     /// The states are as before, at once or as soon as replicas have heard.
@@ -227,7 +246,10 @@ impl Lab {
             }
             let lost: Vec<_> = before.iter().filter(|line| !after.contains(line)).collect();
             let new: Vec<_> = after.iter().filter(|line| !before.contains(line)).collect();
-            assert!(lost.is_empty() && new.is_empty(), "{port}: lost {lost:#?}, new {new:#?}");
+            assert!(
+                lost.is_empty() && new.is_empty(),
+                "{port}: lost {lost:#?}, new {new:#?}"
+            );
         }
         assert_eq!(self.toxiproxy().trim(), "{}", "proxies are left");
     }
@@ -241,7 +263,10 @@ impl Lab {
     /// Names what is attached, in a file.
     pub fn attach(&self, nodes: &[u16], sentinels: &[u16]) {
         let urls = |ports: &[u16]| -> Vec<String> {
-            ports.iter().map(|port| format!("redis://127.0.0.1:{port}")).collect()
+            ports
+                .iter()
+                .map(|port| format!("redis://127.0.0.1:{port}"))
+                .collect()
         };
         self.attach_urls(&urls(nodes), &urls(sentinels));
     }
@@ -264,7 +289,9 @@ impl Lab {
             false => "[]",
         };
         let violated = match fault.contains("failover") {
-            true => "violated = [\"mutual-exclusion-belief\", \"mutual-exclusion-validity\", \"mutual-exclusion-effect\", \"lease\"]\ncontrol = []",
+            true => {
+                "violated = [\"mutual-exclusion-belief\", \"mutual-exclusion-validity\", \"mutual-exclusion-effect\", \"lease\"]\ncontrol = []"
+            }
             false => "violated = []",
         };
         let violated = match fault == BY_COMMAND {
@@ -381,7 +408,10 @@ pub fn cluster(lab: &mut Lab, size: usize) -> Vec<u16> {
         let (first, last) = slots.split_once(' ').unwrap();
         let port = ports[number].0;
         lab.ask(port, &["CLUSTER", "ADDSLOTSRANGE", first, last]);
-        lab.ask(port, &["CLUSTER", "SET-CONFIG-EPOCH", &(number + 1).to_string()]);
+        lab.ask(
+            port,
+            &["CLUSTER", "SET-CONFIG-EPOCH", &(number + 1).to_string()],
+        );
     }
     for (at, (port, _)) in ports.iter().enumerate() {
         for (other, bus) in &ports[at + 1..] {
@@ -398,7 +428,11 @@ pub fn cluster(lab: &mut Lab, size: usize) -> Vec<u16> {
     let ports: Vec<u16> = ports.into_iter().map(|(port, _)| port).collect();
     for port in &ports {
         lab.until(*port, &["CLUSTER", "INFO"], "cluster_state:ok");
-        lab.until(*port, &["CLUSTER", "INFO"], &format!("cluster_known_nodes:{size}"));
+        lab.until(
+            *port,
+            &["CLUSTER", "INFO"],
+            &format!("cluster_known_nodes:{size}"),
+        );
     }
     ports
 }

@@ -226,10 +226,7 @@ impl Topology {
     pub fn found(&self) -> Option<(String, Vec<String>)> {
         let attached = self.attached.as_ref()?;
         let found = attached.found.iter().flatten();
-        Some((
-            attached.drawn.prefix(),
-            found.map(Was::to_string).collect(),
-        ))
+        Some((attached.drawn.prefix(), found.map(Was::to_string).collect()))
     }
 
     /// Leaves attached servers as they were found: roles, settings, without our keys
@@ -279,7 +276,10 @@ impl Topology {
     }
 
     async fn remove_records(&mut self) -> Vec<String> {
-        let records = self.attached.as_mut().map(|all| std::mem::take(&mut all.records));
+        let records = self
+            .attached
+            .as_mut()
+            .map(|all| std::mem::take(&mut all.records));
         let mut complaints = Vec::new();
         for record in records.into_iter().flatten() {
             if let Some(toxiproxy) = self.maker.toxiproxy()
@@ -372,7 +372,7 @@ fn check_counts(options: &TopologyOptions, attachment: &Attachment) -> Result<()
 
 fn count(number: usize, what: &str) -> String {
     match number {
-        0 => format!("no {what}"),
+        0 => format!("no {what}s"),
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),
     }

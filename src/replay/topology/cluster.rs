@@ -147,6 +147,18 @@ impl Topology {
             .ok_or_else(|| TopologyError::NoPrimary(format!("nobody owns slot {slot}")))
     }
 
+    /// Whether all nodes tell the same of who follows whom: news of it take a moment.
+    pub(super) async fn cluster_agrees(&self) -> bool {
+        let answers = self.ask_all(self.nodes(), &["CLUSTER", "NODES"]).await;
+        let mut views = answers.iter().map(|(_, answer)| {
+            let lines = lines(answer.as_ref()).into_iter();
+            let view: BTreeMap<_, _> = lines.map(|line| (line.id, line.follows)).collect();
+            view
+        });
+        let first = views.next();
+        views.all(|view| Some(view) == first)
+    }
+
     /// What is missing until the cluster works; `None` if nothing is.
     pub(super) async fn cluster_missing(&self, roles: &BTreeMap<u16, Role>) -> Option<String> {
         let nodes = self.kind().nodes();

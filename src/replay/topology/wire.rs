@@ -216,7 +216,11 @@ impl WireMaker {
         if let Some(toxiproxy) = &self.toxiproxy {
             // Resets must be possible; see toxiproxy.rs for why that is settled
             // here. The name becomes a part of a path.
-            let plain = format!("{}{}", self.names, name.to_string().replace(['>', '/'], "."));
+            let plain = format!(
+                "{}{}",
+                self.names,
+                name.to_string().replace(['>', '/'], ".")
+            );
             let link = match self.attached_place()? {
                 Some(place) => toxiproxy.link_at(&plain, place, upstream, Cut::Rst).await?,
                 None => toxiproxy.link(&plain, upstream, Cut::Rst).await?,

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::super::Topology;
 use super::super::error::TopologyError;
 use super::super::names::Party;
 use super::super::options::TopologyKind;
 use super::super::role::{Role, fields, info, text};
-use super::super::Topology;
 use super::records::{Record, Was, keep};
 use crate::redis::Reply;
 
@@ -54,7 +54,9 @@ impl Topology {
     }
 
     async fn is_primary(&self, node: u16) -> bool {
-        self.role_of(node).await.is_some_and(|role| role.is_primary())
+        self.role_of(node)
+            .await
+            .is_some_and(|role| role.is_primary())
     }
 
     /// Where nobody promotes but the harness.
@@ -149,7 +151,9 @@ impl Topology {
         for node in 0..self.kind().nodes() {
             let party = Party::Node(node);
             let answer = self.ask(party, &["CONFIG", "GET", PRIORITY]).await;
-            let value = answer.as_ref().and_then(|answer| fields(answer).remove(PRIORITY));
+            let value = answer
+                .as_ref()
+                .and_then(|answer| fields(answer).remove(PRIORITY));
             let value = value.ok_or_else(|| TopologyError::Refused {
                 party,
                 command: format!("CONFIG GET {PRIORITY}"),
@@ -166,7 +170,8 @@ impl Topology {
                     value,
                 };
                 self.write_down(node, record).await?;
-                self.order(party, &["CONFIG", "SET", PRIORITY, wanted]).await?;
+                self.order(party, &["CONFIG", "SET", PRIORITY, wanted])
+                    .await?;
             }
         }
         Ok(())
@@ -179,8 +184,7 @@ impl Topology {
         record: Record,
     ) -> Result<(), TopologyError> {
         let server = self.announced(Party::Node(node))?;
-        let (Some(attached), Some(toxiproxy)) = (&mut self.attached, self.maker.toxiproxy())
-        else {
+        let (Some(attached), Some(toxiproxy)) = (&mut self.attached, self.maker.toxiproxy()) else {
             return Ok(());
         };
         let kept = keep(toxiproxy.api(), &attached.drawn, server, &record).await?;
@@ -193,7 +197,10 @@ impl Topology {
 
     /// Sets every setting to what it was.
     pub(super) async fn restore_settings(&mut self) -> Done {
-        let settings = self.attached.as_mut().map(|all| std::mem::take(&mut all.settings));
+        let settings = self
+            .attached
+            .as_mut()
+            .map(|all| std::mem::take(&mut all.settings));
         let mut done = Ok(());
         for (node, name, value) in settings.into_iter().flatten() {
             let set = self
@@ -267,7 +274,9 @@ impl Topology {
                 }
                 if asked.is_none_or(|asked| asked.elapsed() >= AGAIN) {
                     self.let_elections_pass().await;
-                    let _ = self.order(Party::Node(node), &["CLUSTER", "FAILOVER"]).await;
+                    let _ = self
+                        .order(Party::Node(node), &["CLUSTER", "FAILOVER"])
+                        .await;
                     self.note_failover();
                     asked = Some(Instant::now());
                 }
@@ -303,15 +312,18 @@ impl Topology {
                 complaints.push(format!("node-{node} was {was}: {why}"));
             }
         }
+        let in_cluster = matches!(self.kind(), TopologyKind::Cluster { .. });
+        while in_cluster && complaints.is_empty() && !self.cluster_agrees().await {
+            if Instant::now() >= deadline {
+                let why = "the members of the cluster do not agree yet who follows whom; CLUSTER \
+                           NODES tells when they do";
+                return complaints.push(why.into());
+            }
+            sleep(POLL).await;
+        }
     }
 
-    async fn put_back_follower(
-        &self,
-        node: u16,
-        host: &str,
-        port: u16,
-        deadline: Instant,
-    ) -> Done {
+    async fn put_back_follower(&self, node: u16, host: &str, port: u16, deadline: Instant) -> Done {
         let party = Party::Node(node);
         let wanted = format!("{host}:{port}");
         let in_cluster = matches!(self.kind(), TopologyKind::Cluster { .. });
@@ -325,7 +337,9 @@ impl Topology {
         while !self.follows(node, &wanted, true).await {
             if Instant::now() >= deadline {
                 let role = self.role_of(node).await;
-                return Err(format!("it is {role:?}; REPLICAOF {host} {port} puts it back"));
+                return Err(format!(
+                    "it is {role:?}; REPLICAOF {host} {port} puts it back"
+                ));
             }
             if in_cluster && Instant::now() >= help_at {
                 self.replicate_in_cluster(party, &wanted).await;
@@ -359,5 +373,7 @@ impl Topology {
 
 fn index_of_primary(found: &[Was]) -> u16 {
     let index = found.iter().position(|was| *was == Was::Primary);
-    index.and_then(|index| u16::try_from(index).ok()).unwrap_or_default()
+    index
+        .and_then(|index| u16::try_from(index).ok())
+        .unwrap_or_default()
 }

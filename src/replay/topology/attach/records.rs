@@ -130,7 +130,9 @@ impl Left {
     /// Whether it is about this server.
     pub fn is_about(&self, server: SocketAddr) -> bool {
         let server = server.to_string().replace(['[', ']'], "");
-        self.record.as_ref().is_some_and(|(about, _)| *about == server)
+        self.record
+            .as_ref()
+            .is_some_and(|(about, _)| *about == server)
     }
 }
 

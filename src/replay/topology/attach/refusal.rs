@@ -161,8 +161,7 @@ fn watches_nobody_else(wanted: Wanted<'_>, survey: &Survey, watcher: &Watcher) -
         ));
     }
     let mut others = watcher.others.iter();
-    let stranger =
-        others.find(|(id, _)| !survey.sentinels.iter().any(|given| given.id == *id));
+    let stranger = others.find(|(id, _)| !survey.sentinels.iter().any(|given| given.id == *id));
     if let Some((_, address)) = stranger {
         return refuse(format!(
             "a Sentinel at {address} watches `{group}` too, and was not given; give all Sentinels \
@@ -225,14 +224,20 @@ fn is_tied(follower: &Node, to: &Node) -> bool {
 
 /// An error unless the node follows some given one.
 fn follows_given(survey: &Survey, node: &Node, primary: &Told) -> Judged {
-    let mut others = survey.nodes.iter().filter(|other| other.party != node.party);
+    let mut others = survey
+        .nodes
+        .iter()
+        .filter(|other| other.party != node.party);
     if others.clone().any(|other| is_tied(node, other)) {
         return Ok(());
     }
     match others.find(|other| primary.may_be(&other.given)) {
         Some(other) if !node.in_step => Err(not_yet(
             node,
-            format!("it follows {} and is not in step with it; wait until it is", other.party),
+            format!(
+                "it follows {} and is not in step with it; wait until it is",
+                other.party
+            ),
         )),
         Some(other) => Err(no(
             node,
@@ -355,7 +360,10 @@ fn is_empty(node: &Node) -> Judged {
     if node.keys.is_empty() {
         return Ok(());
     }
-    let counts = node.keys.iter().map(|(db, count)| format!("{count} in database {db}"));
+    let counts = node
+        .keys
+        .iter()
+        .map(|(db, count)| format!("{count} in database {db}"));
     let counts: Vec<String> = counts.collect();
     let (example, left) = match &node.example {
         Some(key) if Drawn::looks_so(key) => {
