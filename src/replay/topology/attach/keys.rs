@@ -56,7 +56,7 @@ impl Topology {
         let mut complaints = Vec::new();
         for party in self.nodes() {
             if let Err(error) = self.forget_on(party, drawn).await {
-                complaints.push(format!("keys named {}: {error}", drawn.pattern()));
+                complaints.push(format!("the keys named {}...: {error}", drawn.prefix()));
             }
         }
         let deadline = Instant::now() + PATIENCE;
