@@ -317,7 +317,8 @@ impl Lab {
         self.place.run(&self.line(topology, fault, lock, more))
     }
 
-    /// Starts a long run, and waits until its clients work.
+    /// Starts a long run, and waits until its clients work. Whoever ends it waits for it.
+    #[allow(clippy::zombie_processes)]
     pub fn start(&self, topology: &str, fault: &str, more: &str) -> Child {
         let line = self.line(topology, fault, "token", &format!("--duration 60 {more}"));
         let child = self.place.start(&line);
