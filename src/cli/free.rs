@@ -243,6 +243,7 @@ impl Session<'_> {
         match run {
             Ok(run) => Ok(Some(run)),
             Err(FreeError::Stopped) => Ok(None),
+            Err(error) if error.is_refusal() => Err(Failure::usage(error)),
             Err(error) => Err(Failure::internal(error)),
         }
     }
@@ -410,6 +411,11 @@ fn show(title: &str, run: &FreeRun, options: &FreeOptions) -> Result<(), Failure
         run.setup_seconds,
         options.history.display()
     ))?;
+    if let Some(keys) = &run.keys {
+        screen::note(format_args!(
+            "{title}: its keys on the attached servers were named {keys}..., and are deleted"
+        ));
+    }
     if run.cut_short {
         screen::note(format_args!(
             "{title}: cut short after {:.1} s",

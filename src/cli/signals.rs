@@ -44,12 +44,36 @@ pub fn catch() -> io::Result<()> {
         if is_ignored(signal) {
             continue;
         }
+        let at_once = Arc::clone(&flags.at_once);
+        let tell = move || tell_who_waits(at_once.load(Ordering::SeqCst));
+        // SAFETY: loads of atomics and one write to standard error, both of which a
+        // handler may do.
+        unsafe { signal_hook::low_level::register(signal, tell)? };
         // In this order: the first signal sets what the second finds.
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flags.at_once))?;
         flag::register_usize(signal, Arc::clone(&flags.came), signal as usize)?;
         flag::register(signal, Arc::clone(&flags.at_once))?;
     }
     Ok(())
+}
+
+/// Servers of somebody else are attached, and must be put back.
+static ATTACHED: AtomicBool = AtomicBool::new(false);
+
+/// Says from here on, when a signal comes, that servers have to be put back.
+pub fn have_attached() {
+    ATTACHED.store(true, Ordering::SeqCst);
+}
+
+/// Called in a signal's handler: putting back takes its time, and who waits may not know.
+fn tell_who_waits(at_once: bool) {
+    if ATTACHED.load(Ordering::SeqCst) {
+        let words: &[u8] = match at_once {
+            true => b"ended at once: --take-over puts back what was done to attached servers\n",
+            false => b"ending: attached servers are put back first; a second signal leaves them\n",
+        };
+        let _ = rustix::io::write(std::io::stderr(), words);
+    }
 }
 
 fn is_ignored(signal: i32) -> bool {

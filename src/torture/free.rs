@@ -27,7 +27,8 @@ use crate::replay::topology::{
 };
 use crate::scenario::{Kind as Servers, Range, Scenario, WorkloadKind};
 
-/// The key that all clients compete for.
+/// The key that all clients compete for on servers of our own; on attached ones it is
+/// drawn.
 const KEY: &str = "lockproof:lock";
 /// How long attached servers may take to be whole again after the last fault.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(15);
@@ -77,6 +78,9 @@ pub struct FreeRun {
     pub cut_short: bool,
     /// What went wrong without ending the run.
     pub warnings: Vec<String>,
+    /// What the keys on attached servers have in their names; `None` on servers of our
+    /// own.
+    pub keys: Option<String>,
 }
 
 /// What a run is doing now.
@@ -119,6 +123,21 @@ pub enum FreeError {
     /// `watch` broke off before there was a history.
     #[error("stopped before the servers had started")]
     Stopped,
+    /// One of these, and then attached servers could not be put back.
+    #[error("{error}\n{left}")]
+    AndNotPutBack {
+        /// What ended the run.
+        error: Box<FreeError>,
+        /// What is left.
+        left: TopologyError,
+    },
+}
+
+impl FreeError {
+    /// True if what was given to be attached cannot be: nothing was run.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, FreeError::Topology(error) if error.is_refusal())
+    }
 }
 
 /// Who is told a few times a second how a run goes, and may end it.
@@ -144,10 +163,18 @@ pub async fn run(options: &FreeOptions, watch: &mut Watch<'_>) -> Result<FreeRun
         Ok(mut store) => play(options, began, &mut topology, &mut store, watch).await,
         Err(error) => Err(error.into()),
     };
-    let detached = topology.detach().await;
-    let run = played?;
-    detached?;
-    Ok(run)
+    match (played, topology.detach().await) {
+        (Ok(mut run), Ok(notes)) => {
+            run.warnings.extend(notes);
+            Ok(run)
+        }
+        (Ok(_), Err(left)) => Err(left.into()),
+        (Err(error), Ok(_)) => Err(error),
+        (Err(error), Err(left)) => Err(FreeError::AndNotPutBack {
+            error: Box::new(error),
+            left,
+        }),
+    }
 }
 
 /// How a run goes that has not begun.
@@ -191,6 +218,10 @@ async fn play(
     let recorder = Recorder::create(&options.history, &header, began_ns)
         .map_err(|source| history_error(options, source))?;
     let mut connection = Store::connect(store.address()).await?;
+    if let Some((keys, found)) = topology.found() {
+        let value = json!({ "keys": keys, "found": found });
+        recorder.say(Process::Harness, Kind::Info, "attached", value);
+    }
     set_up(options, &mut connection, &recorder).await?;
 
     let until_ns = now_ns() + options.duration.as_nanos() as u64;
@@ -247,6 +278,7 @@ async fn play(
         setup_seconds,
         cut_short,
         warnings,
+        keys: topology.found().map(|(keys, _)| keys),
     })
 }
 
@@ -411,7 +443,7 @@ fn orders(
             client: client as u8,
             owner: format!("client-{client}"),
             nodes: topology.client_addresses(client as u16),
-            key: KEY.into(),
+            key: topology.options().lock_key.clone(),
             ttl_ms: scenario.clients.ttl_ms,
             timeout_ms: scenario.clients.timeout_ms,
             params: options.lock.params.clone(),

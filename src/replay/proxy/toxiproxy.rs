@@ -64,15 +64,6 @@ pub enum ToxiproxyError {
         /// What it printed.
         log: String,
     },
-    /// Somebody else's server has proxies of ours.
-    #[error(
-        "the toxiproxy has a proxy `{name}` already: another run uses it, or one was killed; \
-         wait for the other, or take over with --take-over"
-    )]
-    Occupied {
-        /// One of them.
-        name: String,
-    },
     /// The API refused or was out of reach.
     #[error(transparent)]
     Api(#[from] ApiError),
@@ -159,26 +150,12 @@ impl Toxiproxy {
         })
     }
 
-    /// Joins somebody else's server. Its proxies whose names begin with `ours` are
-    /// another run's, or what a killed run left; those are removed if `take_over`.
-    ///
-    /// # Errors
-    /// If it does not answer, or has such proxies.
-    pub async fn attach(
-        api: SocketAddr,
-        ours: &str,
-        take_over: bool,
-    ) -> Result<Toxiproxy, ToxiproxyError> {
-        let api = Api::new(&api.to_string());
-        let mut left = api.names().await?;
-        left.retain(|name| name.starts_with(ours));
-        if let (Some(name), false) = (left.first(), take_over) {
-            return Err(ToxiproxyError::Occupied { name: name.clone() });
+    /// Joins somebody else's server.
+    pub fn attach(api: SocketAddr) -> Toxiproxy {
+        Toxiproxy {
+            process: None,
+            api: Api::new(&api.to_string()),
         }
-        for name in left {
-            api.delete(&name).await?;
-        }
-        Ok(Toxiproxy { process: None, api })
     }
 
     /// The server's process id; `None` for somebody else's.

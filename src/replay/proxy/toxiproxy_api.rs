@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Direction;
@@ -126,16 +126,33 @@ impl Api {
             .await
     }
 
-    /// The names of all proxies.
-    pub async fn names(&self) -> Result<Vec<String>, ApiError> {
+    /// All proxies by name, with what they lead to.
+    pub async fn proxies(&self) -> Result<BTreeMap<String, String>, ApiError> {
+        #[derive(Deserialize)]
+        struct Listed {
+            upstream: String,
+        }
         let what = "list its proxies";
         let text = self.call(what, Method::Get, "/proxies".into()).await?;
-        let listed: BTreeMap<String, Value> =
+        let listed: BTreeMap<String, Listed> =
             serde_json::from_str(&text).map_err(|error| ApiError::Strange {
                 what: what.into(),
                 why: error.to_string(),
             })?;
-        Ok(listed.into_keys().collect())
+        let pairs = listed.into_iter();
+        Ok(pairs.map(|(name, proxy)| (name, proxy.upstream)).collect())
+    }
+
+    /// Makes a proxy that is switched off and so listens nowhere: its name and its
+    /// upstream are a note for whoever lists the proxies later.
+    pub async fn note(&self, name: &str, text: &str) -> Result<(), ApiError> {
+        let proxy = json!({
+            "name": name, "listen": "127.0.0.1:0", "upstream": text, "enabled": false,
+        });
+        let what = format!("create proxy {name}");
+        self.call(&what, Method::Post(proxy), "/proxies".into())
+            .await
+            .map(drop)
     }
 
     /// Makes a proxy that listens on `listen`.

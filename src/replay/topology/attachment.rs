@@ -28,8 +28,12 @@ pub struct Attachment {
     pub sentinel_group: String,
     /// The toxiproxy that is to stand before the nodes.
     pub toxiproxy: AttachedToxiproxy,
-    /// Remove what a killed run left: its proxies, and the lock's key.
+    /// Remove what a killed run left (its proxies, its keys), and give the servers
+    /// the roles back that it found.
     pub take_over: bool,
+    /// Others use the servers too: they may hold keys, feed replicas, and their
+    /// Sentinels watch other primaries.
+    pub shared: bool,
 }
 
 /// A server that somebody else has started.
@@ -73,6 +77,7 @@ impl Attachment {
                 ports: PORTS,
             },
             take_over: false,
+            shared: false,
         }
     }
 }

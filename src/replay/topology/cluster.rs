@@ -19,11 +19,13 @@ use crate::redis::Reply;
 
 /// One line of CLUSTER NODES.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Line {
-    id: String,
+pub(super) struct Line {
+    pub id: String,
     /// The announced `host:port`.
-    address: String,
+    pub address: String,
     is_primary: bool,
+    /// The id of whom it follows.
+    pub follows: Option<String>,
     epoch: u64,
     slots: Vec<(u16, u16)>,
 }
@@ -31,7 +33,7 @@ struct Line {
 impl Line {
     fn read(line: &str) -> Option<Line> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [id, address, flags, _, _, _, epoch, _, slots @ ..] = words.as_slice() else {
+        let [id, address, flags, primary, _, _, epoch, _, slots @ ..] = words.as_slice() else {
             return None;
         };
         let range = |word: &&str| {
@@ -43,6 +45,7 @@ impl Line {
             id: (*id).into(),
             address: address.split('@').next()?.into(),
             is_primary: flags.split(',').any(|flag| flag == "master"),
+            follows: (*primary != "-").then(|| (*primary).to_owned()),
             epoch: epoch.parse().ok()?,
             slots: slots.iter().filter_map(range).collect(),
         })
@@ -53,7 +56,7 @@ impl Line {
     }
 }
 
-fn lines(answer: Option<&Reply>) -> Vec<Line> {
+pub(super) fn lines(answer: Option<&Reply>) -> Vec<Line> {
     let text = answer.and_then(text).unwrap_or_default();
     text.lines().filter_map(Line::read).collect()
 }
@@ -144,6 +147,18 @@ impl Topology {
             .ok_or_else(|| TopologyError::NoPrimary(format!("nobody owns slot {slot}")))
     }
 
+    /// Whether all nodes tell the same of who follows whom: news of it take a moment.
+    pub(super) async fn cluster_agrees(&self) -> bool {
+        let answers = self.ask_all(self.nodes(), &["CLUSTER", "NODES"]).await;
+        let mut views = answers.iter().map(|(_, answer)| {
+            let lines = lines(answer.as_ref()).into_iter();
+            let view: BTreeMap<_, _> = lines.map(|line| (line.id, line.follows)).collect();
+            view
+        });
+        let first = views.next();
+        views.all(|view| Some(view) == first)
+    }
+
     /// What is missing until the cluster works; `None` if nothing is.
     pub(super) async fn cluster_missing(&self, roles: &BTreeMap<u16, Role>) -> Option<String> {
         let nodes = self.kind().nodes();
@@ -195,6 +210,7 @@ mod tests {
         let line = Line::read(line).unwrap();
         assert_eq!(line.address, "127.0.0.1:7000");
         assert_eq!(line.epoch, 4);
+        assert_eq!(line.follows, None);
         assert!(line.owns(5460) && line.owns(9) && !line.owns(10_000));
     }
 }

@@ -66,19 +66,57 @@ pub enum TopologyError {
         "{0} is attached: lockproof did not start it, and can neither stop, kill nor restart it"
     )]
     Attached(Party),
-    /// An attached server that holds what is not ours.
-    #[error("failed to attach {party}: {why}")]
-    InUse {
-        /// Which.
-        party: Party,
-        /// What is there, and what to do.
+    /// A server that was given to be attached, and must not be, or cannot be used.
+    /// Nothing was done to any.
+    #[error("failed to attach {server}: {why}")]
+    Refusal {
+        /// Which, as its user knows it.
+        server: String,
+        /// What was found there, and what to do.
         why: String,
     },
+    /// What is attached does not fit the topology.
+    #[error("failed to attach the servers: {0}")]
+    Misfit(String),
+    /// Another run uses the toxiproxy, or one was killed.
+    #[error(
+        "the toxiproxy has a proxy `{proxy}` already: another run uses it, or one was killed; \
+         wait for the other, or give the same servers once more with --take-over, which removes \
+         its proxies and its keys (`{keys}...`) and gives the servers their roles back"
+    )]
+    Occupied {
+        /// One of its proxies.
+        proxy: String,
+        /// What its keys have in them.
+        keys: String,
+    },
+    /// Attached servers could not be left as they were found.
+    #[error(
+        "failed to leave the attached servers as they were found:\n- {}\nPut that right, or give \
+         the same servers once more with --take-over when they answer",
+        .0.join("\n- ")
+    )]
+    NotPutBack(Vec<String>),
+    /// The same, after something else went wrong.
+    #[error("{error}\n{left}")]
+    AndNotPutBack {
+        /// What went wrong first.
+        error: Box<TopologyError>,
+        /// What is left.
+        left: Box<TopologyError>,
+    },
+    /// No random name could be drawn.
+    #[error("failed to draw a name for the run's keys: {0}")]
+    Draw(std::io::Error),
     /// An attached server does not answer.
-    #[error("{party} did not carry out a command: {source}; is it up, and is its URL right?")]
+    #[error(
+        "{party} ({address}) did not carry out a command: {source}; is it up, and is its URL right?"
+    )]
     Silent {
         /// Which.
         party: Party,
+        /// Where it was asked.
+        address: std::net::SocketAddr,
         /// What the system said.
         source: std::io::Error,
     },
@@ -91,4 +129,17 @@ pub enum TopologyError {
     /// Nobody is primary at the moment, or nobody can tell.
     #[error("no node is known to be the primary ({0}); during a failover ask again")]
     NoPrimary(String),
+}
+
+impl TopologyError {
+    /// True if what was given cannot be attached; lockproof and the machine are not
+    /// at fault, and nothing was done.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            TopologyError::Refusal { .. }
+                | TopologyError::Misfit(_)
+                | TopologyError::Occupied { .. }
+        )
+    }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::attach::Drawn;
 use super::error::TopologyError;
 use super::names::Party;
 use super::options::TopologyKind;
@@ -74,7 +75,9 @@ impl Topology {
             return None;
         };
         let primary = self.primary().await.ok()?;
-        self.ask(Party::Node(primary), &["PUBLISH", "lockproof", "flows"])
+        let drawn = self.attached.as_ref().map(|attached| &attached.drawn);
+        let channel = drawn.map_or("lockproof".to_owned(), Drawn::channel);
+        self.ask(Party::Node(primary), &["PUBLISH", &channel, "flows"])
             .await?;
         match self.roles().await.remove(&primary)? {
             Role::Primary { offset, .. } => Some(offset),

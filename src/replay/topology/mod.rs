@@ -42,6 +42,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use attach::Attached;
 pub use attachment::{ATTACH_SCHEMA, AttachedNode, AttachedToxiproxy, Attachment, AttachmentError};
 pub use error::TopologyError;
 pub use names::{Channel, LinkName, NameError, Party};
@@ -150,6 +151,8 @@ pub struct Topology {
     failed_over: Option<Instant>,
     options: TopologyOptions,
     maker: WireMaker,
+    /// What there is to be put back; `None` for servers of our own.
+    attached: Option<Attached>,
 }
 
 impl Topology {
@@ -172,6 +175,7 @@ impl Topology {
             failed_over: None,
             options: options.clone(),
             maker,
+            attached: None,
         }
     }
 
@@ -461,7 +465,11 @@ impl Topology {
             Seat::Own(server) => server.command(command).await?,
             Seat::Attached { address, .. } => {
                 let asked = ask(*address, command, ORDER_PATIENCE).await;
-                asked.map_err(|source| TopologyError::Silent { party, source })?
+                asked.map_err(|source| TopologyError::Silent {
+                    party,
+                    address: *address,
+                    source,
+                })?
             }
         };
         match answer {

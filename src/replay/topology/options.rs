@@ -117,7 +117,7 @@ pub struct TopologyOptions {
     /// How long the whole may take to come up.
     pub patience: Duration,
     /// Servers that are there already. Of the options above only the kind, the
-    /// number of clients, their distance and the lock's key then count.
+    /// number of clients and their distance then count; the lock's key is drawn.
     pub attach: Option<Attachment>,
 }
 

@@ -21,7 +21,7 @@ use super::options::{ProxyKind, TopologyOptions};
 /// each call occupies a thread.
 const AT_ONCE: usize = 16;
 
-/// What the names of all our proxies begin with.
+/// What the names of proxies begin with in a toxiproxy of our own.
 const NAMES: &str = "lockproof.";
 
 /// One link.
@@ -132,20 +132,31 @@ impl Link for Wire {
 pub(super) struct WireMaker {
     options: TopologyOptions,
     toxiproxy: Option<Toxiproxy>,
+    /// What the names of proxies begin with.
+    names: String,
     /// Ports of an attached toxiproxy that are still free.
     ports: Arc<Mutex<RangeInclusive<u16>>>,
 }
 
 impl WireMaker {
-    /// Starts a toxiproxy if links are to run through one, or joins the attached
-    /// one.
+    /// Makes links under these names in a toxiproxy that somebody else has started.
+    pub async fn attached(
+        options: &TopologyOptions,
+        toxiproxy: Toxiproxy,
+        names: String,
+    ) -> Result<WireMaker, TopologyError> {
+        let made = WireMaker::new(options).await?;
+        Ok(WireMaker {
+            toxiproxy: Some(toxiproxy),
+            names,
+            ..made
+        })
+    }
+
+    /// Starts a toxiproxy if links are to run through one of our own.
     pub async fn new(options: &TopologyOptions) -> Result<WireMaker, TopologyError> {
         let toxiproxy = match (&options.attach, &options.proxy) {
-            (Some(attached), _) => {
-                let api = attached.toxiproxy.api;
-                Some(Toxiproxy::attach(api, NAMES, attached.take_over).await?)
-            }
-            (None, ProxyKind::Embedded) => None,
+            (Some(_), _) | (None, ProxyKind::Embedded) => None,
             (None, ProxyKind::Toxiproxy(program)) => Some(Toxiproxy::start(program).await?),
         };
         let attached = options.attach.as_ref();
@@ -154,6 +165,7 @@ impl WireMaker {
         Ok(WireMaker {
             options: options.clone(),
             toxiproxy,
+            names: NAMES.into(),
             ports: Arc::new(Mutex::new(ports)),
         })
     }
@@ -204,7 +216,11 @@ impl WireMaker {
         if let Some(toxiproxy) = &self.toxiproxy {
             // Resets must be possible; see toxiproxy.rs for why that is settled
             // here. The name becomes a part of a path.
-            let plain = format!("{NAMES}{}", name.to_string().replace(['>', '/'], "."));
+            let plain = format!(
+                "{}{}",
+                self.names,
+                name.to_string().replace(['>', '/'], ".")
+            );
             let link = match self.attached_place()? {
                 Some(place) => toxiproxy.link_at(&plain, place, upstream, Cut::Rst).await?,
                 None => toxiproxy.link(&plain, upstream, Cut::Rst).await?,
