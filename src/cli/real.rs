@@ -10,7 +10,10 @@ use crate::replay::gate::{GateOptions, ProxyKind};
 use crate::replay::proxy::toxiproxy;
 use crate::replay::stoppable::unless;
 
-use super::{Failure, signals};
+use super::{Failure, machine, signals};
+
+/// Threads of the runtime.
+const WORKERS: usize = 2;
 
 /// What stands between clients and servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -67,8 +70,9 @@ impl RealArgs {
                 .map_err(Failure::internal)?;
             options.proxy = ProxyKind::Toxiproxy { program };
         }
+        machine::threads_are_there(WORKERS).map_err(Failure::internal)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(WORKERS)
             .enable_all()
             .build()
             .map_err(|error| Failure::internal(anyhow!("failed to start tokio: {error}")))?;
