@@ -12,6 +12,7 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use tokio::runtime::Runtime;
 
 use super::{Ended, Failure};
 
@@ -47,14 +48,33 @@ pub fn explained(mut message: String) -> String {
     message
 }
 
-/// Tries whether so many threads can be had at one time.
+/// How long a runtime may take to start.
+const RUNTIME_PATIENCE: Duration = Duration::from_secs(20);
+
+/// A runtime for the real side.
 ///
-/// tokio's runtime waits for ever for the workers that it has, if it gets one of them
-/// and not the next. So it is not asked where that would happen.
+/// tokio's waits for ever for the workers that it has, if it gets one of them and not
+/// the next. So it is not asked where that would happen; and where another process of
+/// this user takes the thread in between, it is not waited for.
 ///
 /// # Errors
 /// What the system says.
-pub fn threads_are_there(count: usize) -> io::Result<()> {
+pub fn runtime(workers: usize) -> io::Result<Runtime> {
+    threads_are_there(workers + 1)?;
+    let (sender, made) = std::sync::mpsc::channel();
+    let make = move || {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(workers).enable_all();
+        // Nobody listens any more if it took too long.
+        let _ = sender.send(builder.build());
+    };
+    Builder::new().name("runtime".into()).spawn(make)?;
+    let none = |_| io::Error::from_raw_os_error(rustix::io::Errno::AGAIN.raw_os_error());
+    made.recv_timeout(RUNTIME_PATIENCE).map_err(none)?
+}
+
+/// Whether so many threads can be had at one time.
+fn threads_are_there(count: usize) -> io::Result<()> {
     let before = own_threads();
     let gate = RwLock::new(());
     let closed = gate.write().unwrap_or_else(PoisonError::into_inner);

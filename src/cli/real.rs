@@ -70,11 +70,7 @@ impl RealArgs {
                 .map_err(Failure::internal)?;
             options.proxy = ProxyKind::Toxiproxy { program };
         }
-        machine::threads_are_there(WORKERS).map_err(Failure::internal)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(WORKERS)
-            .enable_all()
-            .build()
+        let runtime = machine::runtime(WORKERS)
             .map_err(|error| Failure::internal(anyhow!("failed to start tokio: {error}")))?;
         Ok(Real {
             server,
