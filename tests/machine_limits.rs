@@ -39,16 +39,18 @@ impl Limited {
     /// Runs the program under `limits` of bash.
     fn run(&self, limits: &str, arguments: &str) -> Said {
         let script = format!("{limits}; exec ./lockproof {arguments}");
+        // One that hangs is killed, and its exit code is none that is expected.
         let mut command = match rustix::process::geteuid().is_root() {
             true => {
-                let mut command = Command::new("setpriv");
+                let mut command = Command::new("timeout");
+                command.args(["-s", "KILL", "60", "setpriv"]);
                 let user = NOBODY.to_string();
                 command.args(["--reuid", &user, "--clear-groups", "bash", "-c", &script]);
                 command
             }
             false => {
-                let mut command = Command::new("bash");
-                command.args(["-c", &script]);
+                let mut command = Command::new("timeout");
+                command.args(["-s", "KILL", "60", "bash", "-c", &script]);
                 command
             }
         };

@@ -125,7 +125,7 @@ fn ctrl_c_ends_a_run_in_good_order_and_the_report_tells() {
     assert!(children.iter().any(|pid| program(*pid) == server_name()));
     kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::INT).unwrap();
     let said = Said::from(run.wait_with_output().unwrap());
-    assert_eq!(said.code, Some(UNKNOWN), "{said:#?}");
+    assert_eq!(said.code, Some(130), "{said:#?}");
     assert!(said.err.contains("cut short after"), "{said:#?}");
     await_end(&children);
     let text = std::fs::read_to_string(&history).unwrap();

@@ -24,6 +24,8 @@ const TRIES: usize = 100;
 pub struct OwnFolder {
     path: PathBuf,
     file: File,
+    /// Folders that were made for this, the innermost first.
+    made: Vec<PathBuf>,
 }
 
 impl OwnFolder {
@@ -33,15 +35,22 @@ impl OwnFolder {
     /// # Errors
     /// Another run writes there, or it cannot be made.
     pub fn take(folder: &Path) -> Result<Option<OwnFolder>, Failure> {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("failed to write into {}", folder.display()))
-            .map_err(Failure::internal)?;
+        let made: Vec<PathBuf> = folder
+            .ancestors()
+            .take_while(|one| !one.as_os_str().is_empty() && !one.exists())
+            .map(Path::to_owned)
+            .collect();
         let path = folder.join(NAME);
         let failed = || format!("failed to lock {}", path.display());
         for _ in 0..TRIES {
-            let mut file = open(&path)
-                .with_context(failed)
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("failed to write into {}", folder.display()))
                 .map_err(Failure::internal)?;
+            let mut file = match open(&path) {
+                // A run that wrote nothing just took the folder away.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.with_context(failed).map_err(Failure::internal)?,
+            };
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => return Err(taken(folder, &mut file)),
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
@@ -59,7 +68,7 @@ impl OwnFolder {
                 let _ = file
                     .set_len(0)
                     .and_then(|()| writeln!(file, "{}", std::process::id()));
-                return Ok(Some(OwnFolder { path, file }));
+                return Ok(Some(OwnFolder { path, file, made }));
             }
         }
         Err(Failure::internal(anyhow!(
@@ -75,6 +84,9 @@ impl Drop for OwnFolder {
         // leaves a file that nobody holds.
         let _ = std::fs::remove_file(&self.path);
         let _ = self.file.unlock();
+        // Where nothing was written nothing was begun. What is not empty stays.
+        let mut made = self.made.iter();
+        let _ = made.try_for_each(std::fs::remove_dir);
     }
 }
 

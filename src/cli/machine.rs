@@ -5,9 +5,14 @@
 //! is a mistake of ours, and ends with an exit code of its own as well.
 
 use std::any::Any;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::{PoisonError, RwLock};
+use std::thread::Builder;
+use std::time::Duration;
 
 use anyhow::anyhow;
+use tokio::runtime::Runtime;
 
 use super::{Ended, Failure};
 
@@ -41,6 +46,57 @@ pub fn explained(mut message: String) -> String {
         message = format!("{message}: {meaning}");
     }
     message
+}
+
+/// How long a runtime may take to start.
+const RUNTIME_PATIENCE: Duration = Duration::from_secs(20);
+
+/// A runtime for the real side.
+///
+/// tokio's waits for ever for the workers that it has, if it gets one of them and not
+/// the next. So it is not asked where that would happen; and where another process of
+/// this user takes the thread in between, it is not waited for.
+///
+/// # Errors
+/// What the system says.
+pub fn runtime(workers: usize) -> io::Result<Runtime> {
+    threads_are_there(workers + 1)?;
+    let (sender, made) = std::sync::mpsc::channel();
+    let make = move || {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(workers).enable_all();
+        // Nobody listens any more if it took too long.
+        let _ = sender.send(builder.build());
+    };
+    Builder::new().name("runtime".into()).spawn(make)?;
+    let none = |_| io::Error::from_raw_os_error(rustix::io::Errno::AGAIN.raw_os_error());
+    made.recv_timeout(RUNTIME_PATIENCE).map_err(none)?
+}
+
+/// Whether so many threads can be had at one time.
+fn threads_are_there(count: usize) -> io::Result<()> {
+    let before = own_threads();
+    let gate = RwLock::new(());
+    let closed = gate.write().unwrap_or_else(PoisonError::into_inner);
+    let started = std::thread::scope(|scope| {
+        let pass = || drop(gate.read().unwrap_or_else(PoisonError::into_inner));
+        let start = |_| Builder::new().spawn_scoped(scope, pass).map(drop);
+        let started = (0..count).try_for_each(start);
+        drop(closed);
+        started
+    });
+    // The system counts a thread for a moment longer than a join waits.
+    for _ in 0..1_000 {
+        if own_threads() <= before {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    started
+}
+
+fn own_threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }
 
 /// Runs a subcommand; its panic becomes a failure.

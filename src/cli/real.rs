@@ -10,7 +10,10 @@ use crate::replay::gate::{GateOptions, ProxyKind};
 use crate::replay::proxy::toxiproxy;
 use crate::replay::stoppable::unless;
 
-use super::{Failure, signals};
+use super::{Failure, machine, signals};
+
+/// Threads of the runtime.
+const WORKERS: usize = 2;
 
 /// What stands between clients and servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -67,10 +70,7 @@ impl RealArgs {
                 .map_err(Failure::internal)?;
             options.proxy = ProxyKind::Toxiproxy { program };
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
+        let runtime = machine::runtime(WORKERS)
             .map_err(|error| Failure::internal(anyhow!("failed to start tokio: {error}")))?;
         Ok(Real {
             server,
