@@ -234,6 +234,15 @@ fn a_mistake_in_a_locks_own_table_is_told_at_that_table() {
 }
 
 #[test]
+fn a_range_is_two_numbers_and_not_the_first_two_of_more() {
+    for range in ["[]", "[2300]", "[2300, 2800, 5]"] {
+        let told = error(&changed("[2300, 2800]", range));
+        assert!(told.contains("are two numbers"), "{range}: {told}");
+        assert!(told.contains("line 19"), "{range}: {told}");
+    }
+}
+
+#[test]
 fn what_may_be_demanded_of_free_runs_is_what_oracles_judge() {
     assert_eq!(OBSERVABLE, lockproof::history::ORACLES);
 }

@@ -180,7 +180,24 @@ impl Default for Workload {
 
 /// From and to, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Vec<u32>")]
+#[schemars(with = "(u32, u32)")]
 pub struct Range(pub u32, pub u32);
+
+impl TryFrom<Vec<u32>> for Range {
+    type Error = String;
+
+    /// Two numbers, and not only the first two.
+    fn try_from(numbers: Vec<u32>) -> Result<Range, String> {
+        match numbers[..] {
+            [from, to] => Ok(Range(from, to)),
+            _ => Err(format!(
+                "[from, to] are two numbers, and here are {}",
+                numbers.len()
+            )),
+        }
+    }
+}
 
 /// The workloads of the catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -130,7 +130,7 @@ struct FileToxiproxy {
     url: String,
     listen: Option<IpAddr>,
     seen_by_nodes: Option<IpAddr>,
-    ports: Option<(u16, u16)>,
+    ports: Option<Vec<u16>>,
 }
 
 impl Attachment {
@@ -155,12 +155,14 @@ impl Attachment {
         proxy.listen = file.toxiproxy.listen.unwrap_or(proxy.listen);
         let seen = file.toxiproxy.seen_by_nodes;
         proxy.seen_by_nodes = seen.unwrap_or(proxy.seen_by_nodes);
-        if let Some((first, last)) = file.toxiproxy.ports {
-            if first == 0 || first > last {
-                let text = format!("ports = [{first}, {last}] is no range; write [first, last]");
-                return Err(AttachmentError::Range(text));
-            }
-            proxy.ports = first..=last;
+        if let Some(ports) = file.toxiproxy.ports {
+            proxy.ports = match ports[..] {
+                [first @ 1.., last] if first <= last => first..=last,
+                _ => {
+                    let text = format!("ports = {ports:?} is no range; write [first, last]");
+                    return Err(AttachmentError::Range(text));
+                }
+            };
         }
         Ok(attachment)
     }
@@ -253,6 +255,10 @@ mod tests {
             ),
             (
                 "schema = \"lockproof.attach/1\"\nnodes = []\n[toxiproxy]\nurl = \"http://127.0.0.1:1\"\nports = [9, 8]",
+                "no range",
+            ),
+            (
+                "schema = \"lockproof.attach/1\"\nnodes = []\n[toxiproxy]\nurl = \"http://127.0.0.1:1\"\nports = [1, 2, 3]",
                 "no range",
             ),
             (
