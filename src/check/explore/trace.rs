@@ -124,29 +124,24 @@ fn keep_least<T: Ord + Copy>(best: &mut Option<T>, new: T) {
     }
 }
 
-/// Runs `task` on several threads at once, or on as many as the machine gives, this one at
-/// least; a panic in one is an error of all.
+/// Runs `task` so often, on several threads at once where they can be had; a panic in
+/// one is an error of all.
 pub(super) fn on_threads<T: Send>(
     threads: usize,
     task: impl Fn() -> T + Sync,
 ) -> Result<Vec<T>, String> {
+    let threads = threads.max(1);
     std::thread::scope(|scope| {
-        let mut handles = Vec::new();
-        for _ in 0..threads.max(1) {
-            let thread = std::thread::Builder::new();
-            match thread.spawn_scoped(scope, || guarded(&task)) {
-                Ok(handle) => handles.push(handle),
-                Err(_) => break,
-            }
-        }
-        if handles.is_empty() {
-            return Ok(vec![guarded(&task)?]);
-        }
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, || guarded(&task));
+        let handles: Vec<_> = (0..threads).map_while(|at| start(at).ok()).collect();
+        // What no thread could be had for is done here.
+        let own = (handles.len()..threads).map(|_| guarded(&task));
+        let own: Vec<_> = own.collect();
         let join = |handle: std::thread::ScopedJoinHandle<'_, Result<T, String>>| {
             handle
                 .join()
                 .unwrap_or_else(|panic| Err(super::panic_text(&*panic)))
         };
-        handles.into_iter().map(join).collect()
+        handles.into_iter().map(join).chain(own).collect()
     })
 }
