@@ -7,6 +7,8 @@ use super::lexer::{Lexeme, Lexer, SyntaxError, Token};
 
 /// Nested blocks and expressions, as LUAI_MAXCCALLS.
 const NESTED_MAX: usize = 200;
+/// Operators and suffixes on one way through an expression.
+const HEIGHT_MAX: usize = 2000;
 const LOCALS_MAX: usize = 200;
 const UPS_MAX: usize = 60;
 
@@ -21,6 +23,7 @@ pub(super) fn parse(source: &[u8]) -> Result<Function, SyntaxError> {
         current,
         scopes: vec![Scope::new(0, true)],
         nested: 0,
+        height: 0,
     };
     let body = parser.block()?;
     parser.expect("<eof>")?;
@@ -79,6 +82,8 @@ struct Parser<'s> {
     last_line: u32,
     scopes: Vec<Scope>,
     nested: usize,
+    /// Operators and suffixes on the way to the deepest leaf of the expressions read so far.
+    height: usize,
 }
 
 type Read<T> = Result<T, SyntaxError>;
@@ -168,13 +173,17 @@ impl Parser<'_> {
 
     fn enter(&mut self) -> Read<()> {
         self.nested += 1;
-        if self.nested > NESTED_MAX {
-            return Err(SyntaxError {
-                line: self.current.line,
-                message: "chunk has too many syntax levels".into(),
-            });
+        match self.nested > NESTED_MAX {
+            true => Err(self.too_many_levels()),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    fn too_many_levels(&self) -> SyntaxError {
+        SyntaxError {
+            line: self.current.line,
+            message: "chunk has too many syntax levels".into(),
+        }
     }
 
     // ---- names ----
@@ -503,6 +512,7 @@ impl Parser<'_> {
 
     fn binary(&mut self, limit: u8) -> Read<Expr> {
         self.enter()?;
+        let outer = std::mem::take(&mut self.height);
         let unary = match self.current.token {
             Token::Fixed("not") => Some(Unary::Not),
             Token::Fixed("-") => Some(Unary::Neg),
@@ -522,6 +532,7 @@ impl Parser<'_> {
         {
             self.advance()?;
             let right = Box::new(self.binary(right_strength)?);
+            self.grow()?;
             let first = Box::new(left);
             // Lua's own idea of where an operation stands: at its end.
             let line = self.last_line;
@@ -532,7 +543,18 @@ impl Parser<'_> {
             };
         }
         self.nested -= 1;
+        self.height = self.height.max(outer);
         Ok(left)
+    }
+
+    /// An operator or a suffix stands on what was read. Reading `1+1+1...` nests nothing, but
+    /// what is read is a tree as high as the text is long, and whoever walks it has a stack.
+    fn grow(&mut self) -> Read<()> {
+        self.height += 1;
+        match self.height > HEIGHT_MAX {
+            true => Err(self.too_many_levels()),
+            false => Ok(()),
+        }
     }
 
     fn operator(&self) -> Option<(Operator, u8, u8)> {
@@ -590,6 +612,7 @@ impl Parser<'_> {
     /// A name or something in parentheses, with what follows it.
     fn primary(&mut self) -> Read<Expr> {
         let line = self.current.line;
+        let outer = std::mem::take(&mut self.height);
         let mut expr = if self.take("(")? {
             let inner = self.expression()?;
             self.close(")", "(", line)?;
@@ -619,8 +642,10 @@ impl Parser<'_> {
                 let arguments = self.arguments()?;
                 expr = Expr::Call(Box::new(expr), arguments, line);
             } else {
+                self.height = self.height.max(outer);
                 return Ok(expr);
             }
+            self.grow()?;
         }
     }
 
