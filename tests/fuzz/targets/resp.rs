@@ -2,7 +2,7 @@
 
 use lockproof::redis::{Reply, ScriptEngine, Server};
 use lockproof::replay::proxy::frame::{
-    FrameError, Scanner, encode_request, first_words, parse_reply, parse_request,
+    Scanner, encode_request, first_words, parse_reply, parse_request,
 };
 
 use super::{Form, Target, same};
@@ -45,11 +45,17 @@ pub const TARGET: Target = Target {
 /// Small, so that frames beyond the bound are tried too.
 const BYTES_MAX: usize = 4096;
 
-type Frames = (Vec<Vec<u8>>, Option<FrameError>);
+/// The frames, and whether the stream was refused after them. For what reason may depend on
+/// the cut: half of a line can be too long before it is known to be none.
+type Frames = (Vec<Vec<u8>>, bool);
 
 fn run(input: &[u8]) {
     let whole = frames(input, input.len().max(1));
-    for size in [1, 2, 3, 7, 64] {
+    let sizes: &[usize] = match input.len() {
+        ..=512 => &[1, 2, 3, 7, 64],
+        _ => &[61, 1000],
+    };
+    for size in sizes.iter().copied() {
         same("cut in pieces", &whole, &frames(input, size));
     }
     if input.len() <= 48 {
@@ -95,11 +101,11 @@ fn collect<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Frames {
             match scanner.scan(&pending) {
                 Ok(Some(end)) => found.push(pending.drain(..end).collect()),
                 Ok(None) => break,
-                Err(error) => return (found, Some(error)),
+                Err(_) => return (found, true),
             }
         }
     }
-    (found, None)
+    (found, false)
 }
 
 fn said(frame: &[u8], server: &mut Server, engine: &mut ScriptEngine) {
