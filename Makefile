@@ -5,7 +5,7 @@
 # Both install what they need and is missing. Each phase of `make test` is a target of
 # its own, and `make -n PHASE` shows its commands.
 
-.PHONY: run test server setup format lint tests docs licences build baseline scenarios naive
+.PHONY: run test server setup format lint tests fuzz docs licences build baseline scenarios naive fuzz-guided
 # The phases share one target directory and two cores; side by side they would
 # only wait for each other's locks.
 .NOTPARALLEL:
@@ -14,7 +14,7 @@ run: server build
 	cargo run --locked --release --quiet -- run
 
 test:
-	@scripts/phases.sh setup format lint tests docs licences baseline scenarios
+	@scripts/phases.sh setup format lint tests fuzz docs licences baseline scenarios
 
 server:
 	@scripts/setup.sh
@@ -30,6 +30,12 @@ lint:
 
 tests:
 	@scripts/tests.sh
+
+# A minute of hostile inputs for each kind of text that lockproof reads, two kinds at a time.
+# FUZZ_SEED makes them others (docs/fuzzing.md).
+FUZZ_SECONDS ?= 60
+fuzz:
+	FUZZ_SECONDS=$(FUZZ_SECONDS) cargo test --locked --quiet --test fuzz hunts:: -- --test-threads=2 --nocapture
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
@@ -59,3 +65,8 @@ scenarios:
 NAIVE_SECONDS ?= 3600
 naive:
 	NAIVE_SECONDS=$(NAIVE_SECONDS) cargo test --locked --release --test naive generated -- --nocapture
+
+# The same kinds under libFuzzer, which is led by what an input reaches: all of them, or
+# FUZZ_TARGET. It takes cargo-fuzz, and builds everything once more.
+fuzz-guided:
+	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz-guided.sh

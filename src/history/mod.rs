@@ -198,7 +198,12 @@ pub struct Event {
         skip_serializing_if = "serde_json::Value::is_null"
     )]
     pub value: serde_json::Value,
-    /// Words for people about a failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Words for people about a failure. What others write there and is no text is taken as
+    /// the JSON that it is.
+    #[serde(
+        default,
+        deserialize_with = "tree::words",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub error: Option<String>,
 }

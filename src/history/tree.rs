@@ -109,6 +109,17 @@ pub(super) fn value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value,
     Tree::deserialize(deserializer).map(|tree| tree.0)
 }
 
+/// Words for people: a text as it is, and anything else as JSON.
+pub(super) fn words<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    Ok(match value(deserializer)? {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    })
+}
+
 struct TreeVisitor;
 
 impl<'de> Visitor<'de> for TreeVisitor {

@@ -145,6 +145,12 @@ impl Program {
         clock_ms: i64,
     ) -> Result<Program, LockError> {
         check_config(file, config)?;
+        if !super::run::is_in_reach(clock_ms) {
+            return Err(LockError::Config {
+                file: file.path.clone(),
+                message: format!("no clock can show {clock_ms} ms since 1970"),
+            });
+        }
         let (mut machine, table) = file.run()?;
         let owner = match config.scale {
             Some(_) => Text::symbolic(Symbol::Name(names::OWN_NAME).text()),
@@ -500,6 +506,9 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// The longest lease and time-out: thirty years, in ms.
+const MS_MAX: i64 = 1_000_000_000_000;
+
 fn check_config(file: &LockFile, config: &Config) -> Result<(), LockError> {
     let wrong = |message: String| {
         Err(LockError::Config {
@@ -525,6 +534,14 @@ fn check_config(file: &LockFile, config: &Config) -> Result<(), LockError> {
             "the command time-out ({} ms) must be positive",
             config.timeout_ms
         ));
+    }
+    for (what, ms) in [
+        ("lease", config.ttl_ms),
+        ("command time-out", config.timeout_ms),
+    ] {
+        if ms > MS_MAX {
+            return wrong(format!("the {what} ({ms} ms) is longer than thirty years"));
+        }
     }
     if let Some(name) = config.params.keys().find(|p| !file.params.contains_key(*p)) {
         let declared: Vec<&str> = file.params.keys().map(String::as_str).collect();

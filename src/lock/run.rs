@@ -6,7 +6,7 @@ use super::names::{self, Turn};
 use super::program::{Program, THREADS_MAX, Wait, Worker};
 use super::types::*;
 use crate::lua::text::{Span, Text};
-use crate::lua::{Key, Pause, Refusal, RefusalKind, Stop, Table, Thread as Stack, Value};
+use crate::lua::{Key, Moment, Pause, Refusal, RefusalKind, Stop, Table, Thread as Stack, Value};
 use crate::redis::Reply;
 use crate::trace::Outcome;
 
@@ -24,7 +24,7 @@ impl Program {
     pub(crate) fn dispatch(&mut self, input: &Input, output: &mut Output) -> Result<(), LockError> {
         match input {
             Input::Advance { ms } => self.advance(input, *ms),
-            Input::Skew { ms } => self.skew(*ms),
+            Input::Skew { ms } => self.skew(input, *ms),
             Input::Message { channel, payload } => self.message(channel, payload, output),
             Input::Call { op, token } => self.call(input, *op, token.as_deref(), output),
             Input::Wake { thread } => self.wake(input, *thread, output),
@@ -79,6 +79,16 @@ impl Program {
         }
     }
 
+    /// Clocks that are moved by so much still show numbers of ms that Lua can tell apart.
+    fn stays_in_reach(&self, input: &Input, ms: i64) -> Result<(), LockError> {
+        let clocks = &self.machine.clocks;
+        let fine = |clock: Moment| is_in_reach(clock.ms.saturating_add(ms));
+        match is_in_reach(ms) && fine(clocks.wall) && fine(clocks.monotonic) {
+            true => Ok(()),
+            false => Err(not_now(input, "no clock can show that time")),
+        }
+    }
+
     fn advance(&mut self, input: &Input, ms: i64) -> Result<(), LockError> {
         if ms < 0 {
             return Err(not_now(
@@ -86,6 +96,7 @@ impl Program {
                 "time only goes on; use Skew to set the clock back",
             ));
         }
+        self.stays_in_reach(input, ms)?;
         let span = self.span(ms);
         let less = |left: Span| Span {
             ms: left.ms - span.ms,
@@ -132,7 +143,8 @@ impl Program {
     }
 
     /// The wall clock alone moves.
-    fn skew(&mut self, ms: i64) -> Result<(), LockError> {
+    fn skew(&mut self, input: &Input, ms: i64) -> Result<(), LockError> {
+        self.stays_in_reach(input, ms)?;
         let span = self.span(ms);
         let wall = &mut self.machine.clocks.wall;
         *wall = wall.plus(span);
@@ -468,6 +480,11 @@ impl Program {
 
 pub(crate) fn message_values(channel: &str, payload: &str) -> Vec<Value> {
     vec![Value::text(payload), Value::text(channel)]
+}
+
+/// What a clock may show, in ms since 1970: whole numbers beyond are none in Lua.
+pub(crate) fn is_in_reach(ms: i64) -> bool {
+    ms.unsigned_abs() <= 1 << 53
 }
 
 pub(crate) fn not_now(input: &Input, why: &str) -> LockError {

@@ -13,6 +13,9 @@ use super::vm::{Machine, Thread};
 pub const BUDGET: u64 = 1_000_000;
 /// Bytes that a run may fill unless somebody says otherwise.
 pub const MEMORY: u64 = 16 << 20;
+/// Of a value that is shown to people: tables within tables, and entries of each.
+const DISPLAY_DEPTH: usize = 3;
+const DISPLAY_PARTS: usize = 8;
 
 impl Machine {
     /// A machine for a compiled program, with no global names yet.
@@ -247,8 +250,13 @@ impl Machine {
         found
     }
 
-    /// A value for people.
+    /// A value for people. Of tables in tables in tables nothing is shown: they may be as deep
+    /// as the memory, or contain themselves.
     pub fn display(&self, value: &Value) -> String {
+        self.display_within(value, DISPLAY_DEPTH)
+    }
+
+    fn display_within(&self, value: &Value, depth: usize) -> String {
         match value {
             Value::Nil => "nil".into(),
             Value::Bool(value) => value.to_string(),
@@ -271,22 +279,25 @@ impl Machine {
             Value::Beyond(beyond) if beyond.least => format!("more than {}", beyond.bound),
             Value::Beyond(beyond) => format!("less than {}", beyond.bound),
             Value::Place(_) => "the length of a text with a token in it".into(),
-            Value::Table(id) => {
-                let table = self.heap.get(*id);
-                let list = table.list.iter().map(|value| self.display(value));
-                let rest = table.rest.iter().map(|(key, value)| {
-                    format!("[{}] = {}", self.display(&key.value()), self.display(value))
-                });
-                let mut parts: Vec<String> = list.chain(rest).collect();
-                if parts.len() > 8 {
-                    let more = parts.len() - 8;
-                    parts.truncate(8);
-                    parts.push(format!("and {more} more"));
-                }
-                format!("{{{}}}", parts.join(", "))
-            }
+            Value::Table(_) if depth == 0 => "{...}".into(),
+            Value::Table(id) => self.display_table(self.heap.get(*id), depth - 1),
             Value::Function(_) | Value::Native(_) | Value::Cell(_) => "a function".into(),
         }
+    }
+
+    fn display_table(&self, table: &Table, depth: usize) -> String {
+        let shown = |value: &Value| self.display_within(value, depth);
+        let list = table.list.iter().map(shown);
+        let rest = table
+            .rest
+            .iter()
+            .map(|(key, value)| format!("[{}] = {}", shown(&key.value()), shown(value)));
+        let mut parts: Vec<String> = list.chain(rest).take(DISPLAY_PARTS).collect();
+        let more = table.list.len() + table.rest.len() - parts.len();
+        if more > 0 {
+            parts.push(format!("and {more} more"));
+        }
+        format!("{{{}}}", parts.join(", "))
     }
 }
 

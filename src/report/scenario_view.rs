@@ -67,7 +67,7 @@ struct RunView<'a> {
     unknown: String,
     losses: String,
     page: Option<&'a str>,
-    history: &'a str,
+    history: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -147,7 +147,7 @@ fn row_view(row: &ScenarioRow) -> RowView<'_> {
         },
         bad: row.is_bad(),
         notes: &row.notes,
-        page: row.page.as_deref(),
+        page: row.page.as_deref().filter(|page| is_beside(page)),
         command: &row.command,
         free: free.map_or(Vec::new(), |free| free.runs.iter().map(run).collect()),
         figure: figure::sweep_svg(row),
@@ -206,9 +206,15 @@ fn run(run: &FreeRun) -> RunView<'_> {
         observed: run.observed.join(", "),
         unknown: run.unknown.join(", "),
         losses: losses(run.losses),
-        page: run.page.as_deref(),
-        history: &run.history,
+        page: run.page.as_deref().filter(|page| is_beside(page)),
+        history: Some(run.history.as_str()).filter(|path| is_beside(path)),
     }
+}
+
+/// A file beside the page, or below: where else a report that came from somewhere leads is
+/// no link.
+fn is_beside(path: &str) -> bool {
+    !path.contains([':', '\\']) && !path.starts_with('/')
 }
 
 fn losses(share: Option<Share>) -> String {

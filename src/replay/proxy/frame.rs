@@ -153,17 +153,25 @@ pub fn parse_request(frame: &[u8]) -> Result<Vec<Vec<u8>>, FrameError> {
         Some(byte) => return Err(FrameError::Inline { byte: *byte }),
         None => return Err(malformed("an empty request")),
     }
-    match parse_reply(frame)? {
-        Reply::Nil => Ok(Vec::new()),
-        Reply::Array(arguments) => arguments
-            .into_iter()
-            .map(|argument| match argument {
-                Reply::Bulk(bytes) => Ok(bytes),
-                _ => Err(malformed("an argument that is no bulk string")),
-            })
-            .collect(),
-        _ => Err(malformed("a request that is no array")),
+    let (line, mut at) = line_at(frame, 0).ok_or(malformed("a line without an end"))?;
+    let count = length(&line[1..])?.unwrap_or(0);
+    let arguments = (0..count)
+        .map(|_| argument(frame, &mut at))
+        .collect::<Result<Vec<_>, _>>()?;
+    match at == frame.len() {
+        true => Ok(arguments),
+        false => Err(malformed("bytes after the end of a frame")),
     }
+}
+
+/// A server takes bulk strings for arguments and nothing else, not even what would read
+/// as the same text in a reply.
+fn argument(frame: &[u8], at: &mut usize) -> Result<Vec<u8>, FrameError> {
+    const NONE: FrameError = malformed("an argument that is no bulk string");
+    let (line, body) = line_at(frame, *at).ok_or(malformed("a line without an end"))?;
+    let digits = line.strip_prefix(b"$").ok_or(NONE)?;
+    *at = body;
+    bulk(frame, at, digits)?.map(<[u8]>::to_vec).ok_or(NONE)
 }
 
 /// What one whole reply frame says, in the terms of RESP2: a RESP3 map or set
@@ -385,6 +393,8 @@ mod tests {
     fn inline_commands_and_other_protocols_are_named() {
         let inline = parse_request(b"PING\r\n").unwrap_err();
         assert!(inline.to_string().contains("inline"), "{inline}");
+        let number = parse_request(b"*1\r\n(42\r\n").unwrap_err();
+        assert!(number.to_string().contains("no bulk string"), "{number}");
         assert!(Scanner::new(100).scan(b"HTTP/1.1 200 OK\r\n").is_err());
         assert!(Scanner::new(100).scan(b"$1\r\nabcd").is_err());
         assert!(Scanner::new(100).scan(b"$-2\r\n").is_err());
