@@ -157,7 +157,7 @@ impl Attachment {
         proxy.seen_by_nodes = seen.unwrap_or(proxy.seen_by_nodes);
         if let Some(ports) = file.toxiproxy.ports {
             proxy.ports = match ports[..] {
-                [first @ 1.., last] if first <= last => first..=last,
+                [first, last] if 0 < first && first <= last => first..=last,
                 _ => {
                     let text = format!("ports = {ports:?} is no range; write [first, last]");
                     return Err(AttachmentError::Range(text));
