@@ -2,7 +2,10 @@
 # Runs the phases of `make test`, each of them whatever became of the ones before, and
 # tells at the end how long each took, how it ended, and which tests were left out.
 #
-#   scripts/phases.sh PHASE...
+#   scripts/phases.sh PHASE[+PHASE]...
+#
+# A phase that stands behind a plus runs beside the one before it, with the least
+# priority: it takes what that one leaves of the processors, and is shown after it.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . scripts/machine.sh
@@ -13,14 +16,39 @@ rm -f "$target/left-out.txt"
 failed=0
 summary=
 begun=$SECONDS
-for phase in "$@"; do
-    echo "== $phase"
-    start=$SECONDS
-    ended=ok
-    make --no-print-directory "$phase" || { ended="FAILED ($?)" && failed=1; }
-    line=$(printf '%-12s %5d s  %s' "$phase" $((SECONDS - start)) "$ended")
+# run PHASE COMMAND...: runs it, and keeps how it ended and how long it took.
+run() {
+    local phase=$1 start=$SECONDS ended=ok
+    shift
+    "$@" make --no-print-directory "$phase" || ended="FAILED ($?)"
+    printf '%-12s %5d s  %s\n' "$phase" $((SECONDS - start)) "$ended" >"$logs/$phase.end"
+}
+# tell PHASE: says how it ended.
+tell() {
+    local line
+    line=$(<"$logs/$1.end")
     echo "== $line"
     summary+=$line$'\n'
+    case $line in *FAILED*) failed=1 ;; esac
+}
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+for phases in "$@"; do
+    phase=${phases%%+*}
+    beside=
+    case $phases in *+*) beside=${phases#*+} ;; esac
+    echo "== $phase${beside:+ (and $beside beside it)}"
+    if [ -n "$beside" ]; then
+        run "$beside" nice -n 19 >"$logs/$beside.out" 2>&1 &
+    fi
+    run "$phase" env
+    tell "$phase"
+    if [ -n "$beside" ]; then
+        wait
+        echo "== $beside"
+        cat "$logs/$beside.out"
+        tell "$beside"
+    fi
 done
 echo
 echo "== phases"
