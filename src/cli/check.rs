@@ -1,7 +1,6 @@
 //! `lockproof check`: the verdicts of one lock.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -82,8 +81,7 @@ pub fn run(args: Args) -> Ended {
     let explore = ExploreOptions {
         workers: args.workers,
         states_max: Some(args.max_states),
-        should_stop: Arc::clone(&should_stop),
-        ..ExploreOptions::default()
+        ..screen::bounded()
     };
     let screen = Screen::new(args.format == Format::Json);
     let mut options = plan.options(properties, explore);

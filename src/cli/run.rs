@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use crate::campaign::config::{self, Config};
 use crate::campaign::{Campaign, CampaignError, NOT_RUN, Stage};
-use crate::check::{ExploreOptions, Observer, Progress};
+use crate::check::{Observer, Progress};
 use crate::files;
 use crate::lock::LockFile;
 use crate::report::baseline::{Baseline, Difference};
@@ -67,10 +67,7 @@ pub fn run(args: Args) -> Ended {
         screen: Screen::new(false),
         out: args.out.clone(),
     };
-    let explore = ExploreOptions {
-        should_stop: screen::should_stop(),
-        ..Default::default()
-    };
+    let explore = screen::bounded();
     let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();

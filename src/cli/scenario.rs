@@ -9,7 +9,7 @@ use comfy_table::{Table, presets};
 use crate::campaign::Campaign;
 use crate::campaign::directed::{self, Depth};
 use crate::campaign::free::{self as rows, Outcomes};
-use crate::check::{ExploreOptions, Verdict};
+use crate::check::Verdict;
 use crate::files;
 use crate::nearest;
 use crate::report;
@@ -271,10 +271,7 @@ fn play_one(
         screen: Screen::new(false),
         out: args.out.join(&scenario.name),
     };
-    let explore = ExploreOptions {
-        should_stop: screen::should_stop(),
-        ..Default::default()
-    };
+    let explore = screen::bounded();
     let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::check::{Observer, Progress, ShouldStop};
+use crate::check::{ExploreOptions, Observer, Progress, ShouldStop};
 use crate::trace::Assumption;
 
 use super::{Failure, signals, supervisor};
@@ -16,6 +16,15 @@ use super::{Failure, signals, supervisor};
 /// Stops at a signal, and when the time or the memory of what is under way is used up.
 pub fn should_stop() -> ShouldStop {
     Arc::new(|| signals::came() || supervisor::must_stop())
+}
+
+/// A search that stops at a signal or when its time or memory is used up, with all cores.
+pub fn bounded() -> ExploreOptions {
+    ExploreOptions {
+        should_stop: should_stop(),
+        give_up: Arc::new(supervisor::must_give_up),
+        ..ExploreOptions::default()
+    }
 }
 
 /// Prints a line, or lines, of the answer on standard output.
@@ -94,6 +103,7 @@ impl Observer for Screen {
     }
 
     fn begins(&self, assumptions: &[Assumption]) {
+        supervisor::begin_part();
         self.say(&format!("exploring: {}", set_name(assumptions)));
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::check::{Checker, ExploreOptions};
+use crate::check::Checker;
 use crate::replay::gate::{GatePool, ReplayVerdict};
 
 use super::check::{failure, write_trace};
@@ -35,10 +35,7 @@ pub fn run(args: Args) -> Ended {
     let plan = args.lock.plan(&screen::should_stop())?;
     let real = args.real.find()?;
     let mut pool = GatePool::new(real.gate.clone());
-    let explore = ExploreOptions {
-        should_stop: screen::should_stop(),
-        ..ExploreOptions::default()
-    };
+    let explore = screen::bounded();
     let options = plan.options(Vec::new(), explore);
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     let screen = Screen::new(false);

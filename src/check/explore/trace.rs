@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::engine::Searched;
-use super::{Path, guarded};
+use super::{Path, ShouldStop, guarded};
 use crate::world::{Action, System};
 
 /// States that a thread takes at a time.
@@ -20,12 +20,14 @@ const BLOCK: usize = 4096;
 /// The predecessors that were found for the wanted states, in their order.
 type Parents<S> = Vec<Option<(S, Action)>>;
 
-/// A shortest path to each of `targets`, given with their levels.
+/// A shortest path to each of `targets`, given with their levels; `None` if `give_up` said
+/// so.
 pub(super) fn paths<Y: System>(
     system: &Y,
     searched: &[Searched<Y::State>],
     targets: &[(u32, Y::State)],
-) -> Result<Vec<Path<Y::State>>, String> {
+    give_up: &ShouldStop,
+) -> Result<Option<Vec<Path<Y::State>>>, String> {
     let path = |(_, state): &(u32, Y::State)| Path {
         initial: *state,
         steps: Vec::new(),
@@ -40,7 +42,10 @@ pub(super) fn paths<Y: System>(
             .collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let parents = parents(system, searched, level as usize - 1, &wanted)?;
+        let parents = parents(system, searched, level as usize - 1, &wanted, give_up)?;
+        if give_up() {
+            return Ok(None);
+        }
         for index in (0..paths.len()).filter(active) {
             let path = &mut paths[index];
             let parent = wanted
@@ -56,15 +61,17 @@ pub(super) fn paths<Y: System>(
         }
     }
     paths.iter_mut().for_each(|path| path.steps.reverse());
-    Ok(paths)
+    Ok(Some(paths))
 }
 
-/// The least predecessor in `level` of each of `wanted`, which is sorted.
+/// The least predecessor in `level` of each of `wanted`, which is sorted; of some only if
+/// `give_up` said so.
 fn parents<Y: System>(
     system: &Y,
     searched: &[Searched<Y::State>],
     level: usize,
     wanted: &[Y::State],
+    give_up: &ShouldStop,
 ) -> Result<Parents<Y::State>, String> {
     let mut blocks = searched
         .iter()
@@ -80,7 +87,9 @@ fn parents<Y: System>(
     let next = AtomicUsize::new(0);
     let take = || {
         let mut best = vec![None; wanted.len()];
-        while let Some(block) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(block) = blocks.get(next.fetch_add(1, Ordering::Relaxed))
+            && !give_up()
+        {
             merge(&mut best, parents_in_block(system, block, wanted));
         }
         best

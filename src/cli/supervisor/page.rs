@@ -19,6 +19,8 @@ pub(super) struct Page {
     end_ms: AtomicU64,
     /// The time that it was given, in ms.
     given_ms: AtomicU64,
+    /// When the part of it began that is under way.
+    part_ms: AtomicU64,
     /// Memory is nearly used up: searches are to stop.
     short: AtomicBool,
     length: AtomicUsize,
@@ -89,9 +91,22 @@ impl Page {
         }
         self.length.store(length, Ordering::SeqCst);
         self.given_ms.store(bound.given_ms, Ordering::SeqCst);
+        self.part_ms.store(now_ms(), Ordering::SeqCst);
         self.end_ms.store(bound.end_ms, Ordering::SeqCst);
     }
+
+    /// What is left of the time is what it takes to end the part that is under way.
+    fn is_nearly_over(&self) -> bool {
+        let now = now_ms();
+        let part = now.saturating_sub(self.part_ms.load(Ordering::Relaxed));
+        let end = self.end_ms.load(Ordering::Relaxed);
+        end != 0 && now + part / CONCLUDING_TENTHS.1 * CONCLUDING_TENTHS.0 >= end
+    }
 }
+
+/// Of the time that a search has taken, what it may take to show what was found: 6 of 10.
+/// The ways there take about half (`check/explore/trace.rs`).
+const CONCLUDING_TENTHS: (u64, u64) = (6, 10);
 
 /// Something that is under way.
 struct Bound {
@@ -143,8 +158,21 @@ pub fn watch(time: Duration, what: &str) -> Watched {
     Watched(Some(before))
 }
 
-/// The time of what is under way is over, or memory is nearly used up.
+/// A part of what is under way begins, which ends by itself.
+pub fn begin_part() {
+    if let Some(page) = PAGE.get() {
+        page.part_ms.store(now_ms(), Ordering::SeqCst);
+    }
+}
+
+/// Searches are to stop: the time of what is under way is just enough to show what they
+/// found, or memory is nearly used up.
 pub fn must_stop() -> bool {
-    PAGE.get()
-        .is_some_and(|page| page.short.load(Ordering::Relaxed) || page.late_ms().is_some())
+    let is_over = |page: &&Page| page.short.load(Ordering::Relaxed) || page.is_nearly_over();
+    PAGE.get().is_some_and(is_over)
+}
+
+/// Everything is to stop: the time of what is under way is over.
+pub fn must_give_up() -> bool {
+    PAGE.get().is_some_and(|page| page.late_ms().is_some())
 }
