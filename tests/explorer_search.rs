@@ -368,6 +368,22 @@ fn a_violation_found_before_the_stop_is_not_lost() {
 }
 
 #[test]
+fn a_violation_to_which_there_is_no_time_to_find_the_way_is_unknown() {
+    let whole = search(&SMALL, options(2));
+    assert!(whole.violations.iter().any(Option::is_some));
+    let hurried = search(
+        &SMALL,
+        ExploreOptions {
+            give_up: Arc::new(|| true),
+            ..options(2)
+        },
+    );
+    assert_eq!(hurried.stop_reason, Some(StopReason::Stopped));
+    assert!(!hurried.complete && hurried.violations.iter().all(Option::is_none));
+    assert_eq!(hurried.states, whole.states);
+}
+
+#[test]
 fn progress_names_each_level_once_with_its_exact_frontier() {
     let grid = Grid {
         counters: 2,
