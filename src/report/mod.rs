@@ -31,6 +31,8 @@ pub use markdown::markdown;
 pub use merge::{MergeError, merge};
 pub use model::Report;
 
+use crate::trace::words;
+
 /// Why a report cannot be read, rendered or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
@@ -61,6 +63,14 @@ pub enum ReportError {
         line: usize,
         column: usize,
         message: String,
+    },
+    /// A counterexample that cannot have happened.
+    #[error(
+        "failed to use the report: the counterexample {id}: {why}; it was edited or its writer has a bug"
+    )]
+    Trace {
+        id: String,
+        why: crate::trace::Inconsistency,
     },
     /// Another version's report.
     #[error(
@@ -107,7 +117,15 @@ pub fn parse(text: &str) -> Result<Report, ReportError> {
         let found = schema.unwrap_or("not stated").to_string();
         return Err(ReportError::Schema { found });
     }
-    serde_json::from_str(text).map_err(shape)
+    let report: Report = serde_json::from_str(text).map_err(shape)?;
+    // What is drawn of a trace relies on what a reader of traces checks.
+    for one in &report.counterexamples {
+        crate::trace::validate(&one.trace).map_err(|why| ReportError::Trace {
+            id: words::shorten(&words::printable(&one.id), 60),
+            why,
+        })?;
+    }
+    Ok(report)
 }
 
 /// Writes every rendering into `dir`, which is made if need be.
