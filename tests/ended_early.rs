@@ -305,7 +305,8 @@ fn one_run_at_a_time_writes_into_a_folder() {
         .path("runs/gc-pause/token/seed-1.history.jsonl");
     await_work(&history);
     let second: Said = watched.command(line).output().unwrap().into();
-    let pid = format!("process {} writes into runs/gc-pause", first.id());
+    let works = descendants(first.id())[0];
+    let pid = format!("process {works} writes into runs/gc-pause");
     second.failed(USAGE, &[&pid, "--out"]);
     let other: Said = watched
         .command("scenario run gc-pause --lock token --replays 1 --walks 1 --out runs")

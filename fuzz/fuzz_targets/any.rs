@@ -4,8 +4,12 @@
 //! knows lines, numbers and trees.
 #![no_main]
 
+// The hunt uses more of them.
+#[allow(dead_code)]
 #[path = "../../tests/fuzz/mutate/mod.rs"]
 mod mutate;
+// The hunt uses more of them.
+#[allow(dead_code)]
 #[path = "../../tests/fuzz/targets/mod.rs"]
 mod targets;
 
@@ -28,7 +32,7 @@ static TARGET: LazyLock<&Target> = LazyLock::new(|| {
 fuzz_target!(|input: &[u8]| (TARGET.run)(input));
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         return fuzzer_mutate(data, size, max_size);
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed.into());

@@ -8,7 +8,7 @@ use super::error::{Refusal, RefusalKind};
 use super::model::{Clocks, TOO_FAR, Truth};
 use super::number;
 use super::text::{self, Piece, Span, Symbol, Text};
-use super::value::{Beyond, Clock, Duration, Place, Time, Value};
+use super::value::{self, Beyond, Clock, Duration, Place, Time, Value};
 use std::sync::Arc;
 
 /// Why there is no result.
@@ -98,13 +98,13 @@ fn as_duration(value: &Value) -> Option<Duration> {
 fn whole_ms(value: &Value) -> Result<Span, Odd> {
     match value {
         Value::Number(ms) if ms.is_finite() => Ok(Span {
-            ms: (ms + 0.5).floor() as i64,
+            ms: value::in_reach((ms + 0.5).floor() as i64),
             ticks: 0,
         }),
         Value::Duration(duration) if duration.scale.abs() == 1.0 && duration.ms.fract() == 0.0 => {
             let sign = duration.scale as i32;
             Ok(Span {
-                ms: duration.ms as i64 * i64::from(sign),
+                ms: value::in_reach(duration.ms as i64) * i64::from(sign),
                 ticks: duration.ticks * sign,
             })
         }
@@ -159,7 +159,7 @@ fn plain(op: Binary, a: f64, b: f64) -> f64 {
 fn move_time(time: Time, by: Span) -> Result<Value, Odd> {
     Ok(Value::Time(match time {
         Time::At(clock, moment) => Time::At(clock, moment.plus(by)),
-        Time::Far(far, shift) if by.ticks == 0 => Time::Far(far, shift + by.ms),
+        Time::Far(far, shift) if by.ticks == 0 => Time::Far(far, value::in_reach(shift + by.ms)),
         Time::Far(..) => return refuse(RefusalKind::Horizon, TOO_FAR),
     }))
 }
@@ -178,9 +178,12 @@ fn durations(op: Binary, a: &Value, b: &Value) -> Result<Value, Odd> {
         if x.scale != y.scale {
             return refuse(RefusalKind::Rounding, ROUNDED);
         }
+        let Some(ticks) = x.ticks.checked_add(sign as i32 * y.ticks) else {
+            return refuse(RefusalKind::Horizon, TOO_FAR);
+        };
         Ok(Value::Duration(Duration {
             ms: x.ms + sign * y.ms,
-            ticks: x.ticks + sign as i32 * y.ticks,
+            ticks,
             scale: x.scale,
         }))
     };

@@ -68,11 +68,18 @@ impl Moment {
     #[must_use]
     pub fn plus(self, span: Span) -> Moment {
         Moment {
-            ms: self.ms + span.ms,
-            tick: self.tick + span.ticks,
+            ms: in_reach(self.ms.saturating_add(span.ms)),
+            tick: self.tick.saturating_add(span.ticks),
             reading: self.reading,
         }
     }
+}
+
+/// So many ms, or the most that times are moved by: 2^60, thirty million years, so that what is
+/// far in a file is far here, and differences of two of them are numbers.
+pub(super) fn in_reach(ms: i64) -> i64 {
+    const MOST: i64 = 1 << 60;
+    ms.clamp(-MOST, MOST)
 }
 
 /// A time.

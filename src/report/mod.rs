@@ -32,6 +32,7 @@ pub use merge::{MergeError, merge};
 pub use model::Report;
 
 use crate::files;
+use crate::trace::words;
 
 /// Why a report cannot be read, rendered or written.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +69,14 @@ pub enum ReportError {
         line: usize,
         column: usize,
         message: String,
+    },
+    /// A counterexample that cannot have happened.
+    #[error(
+        "failed to use the report: the counterexample {id}: {why}; it was edited or its writer has a bug"
+    )]
+    Trace {
+        id: String,
+        why: crate::trace::Inconsistency,
     },
     /// Another version's report.
     #[error(
@@ -115,12 +124,19 @@ pub fn parse(text: &str) -> Result<Report, ReportError> {
         return Err(ReportError::Schema { found });
     }
     let report: Report = serde_json::from_str(text).map_err(shape)?;
-    // Files are named after them.
-    let ids = report.counterexamples.iter().map(|one| &one.id);
-    match ids.into_iter().find(|id| !files::is_name(id)) {
-        Some(id) => Err(ReportError::Name { id: id.clone() }),
-        None => Ok(report),
+    for one in &report.counterexamples {
+        // Files are named after them.
+        if !files::is_name(&one.id) {
+            let id = one.id.clone();
+            return Err(ReportError::Name { id });
+        }
+        // What is drawn of a trace relies on what a reader of traces checks.
+        crate::trace::validate(&one.trace).map_err(|why| ReportError::Trace {
+            id: words::shorten(&words::printable(&one.id), 60),
+            why,
+        })?;
     }
+    Ok(report)
 }
 
 /// Writes every rendering into `dir`, which is made if need be.

@@ -278,7 +278,9 @@ impl Cell {
         let (runs, wrong) = [replays, walks]
             .into_iter()
             .flatten()
-            .fold((0, 0), |(a, b), (runs, wrong)| (a + runs, b + wrong));
+            .fold((0_u32, 0_u32), |(a, b), (runs, wrong)| {
+                (a.saturating_add(runs), b.saturating_add(wrong))
+            });
         match (runs, wrong) {
             (_, 1..) => Agreement::Contradicted,
             (0, _) => Agreement::Untested,
@@ -324,7 +326,8 @@ impl Report {
         for world in self.worlds() {
             totals.worlds += 1;
             // Every cell of a world is of one exploration, and of the same walks.
-            totals.states += world.iter().map(|cell| cell.states).max().unwrap_or(0);
+            let states = world.iter().map(|cell| cell.states).max().unwrap_or(0);
+            totals.states = totals.states.saturating_add(states);
             let walks = world.iter().find_map(|cell| cell.walks);
             if let Some(walks) = walks.filter(|walks| walks.count > 0) {
                 totals.worlds_walked += 1;

@@ -158,9 +158,10 @@ impl FreeRuns {
     /// `7 of 9 faults struck`; `None` if none was planned.
     pub fn strikes_words(&self) -> Option<String> {
         let struck: Vec<u64> = self.runs.iter().filter_map(|run| run.struck).collect();
-        let began: u64 = self.runs.iter().map(|run| run.faults).sum();
+        let all = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
+        let began = all(&mut self.runs.iter().map(|run| run.faults));
         (!struck.is_empty()).then(|| {
-            let struck: u64 = struck.iter().sum();
+            let struck = all(&mut struck.iter().copied());
             let faults = if began == 1 { "fault" } else { "faults" };
             let (struck, began) = (thousands(struck), thousands(began));
             format!("{struck} of {began} {faults} struck")

@@ -149,7 +149,7 @@ impl Hunt {
     fn is_enough(&self, count: u64, start: Instant) -> bool {
         match self.enough {
             Enough::Inputs(inputs) => count >= inputs,
-            Enough::Time(time) => count % 16 == 0 && start.elapsed() >= time,
+            Enough::Time(time) => count.is_multiple_of(16) && start.elapsed() >= time,
         }
     }
 

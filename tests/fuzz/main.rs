@@ -93,7 +93,6 @@ fn a_hunt_is_the_same_each_time_and_another_for_another_seed() {
 
 /// For libFuzzer, which takes folders: what each target begins with.
 #[test]
-#[ignore = "writes the folders that `make fuzz-guided` begins with"]
 fn seeds_are_laid_out() {
     for target in &TARGETS {
         let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("seeds");

@@ -83,7 +83,7 @@ fn splice(seeds: &[Vec<u8>], input: &mut Vec<u8>, rng: &mut impl Rng) {
 fn word_for_word(target: &Target, input: &mut Vec<u8>, rng: &mut impl Rng) {
     let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let at = place(input, rng);
-    let Some(start) = input[at..].iter().position(|byte| inside(byte)) else {
+    let Some(start) = input[at..].iter().position(inside) else {
         return;
     };
     let start = at + start;

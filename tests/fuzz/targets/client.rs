@@ -130,7 +130,7 @@ impl Work {
                 op: Op::Acquire,
                 token: Some(format!("token-{round}")),
             },
-            (true, _) if round % 3 != 0 => Input::Call {
+            (true, _) if !round.is_multiple_of(3) => Input::Call {
                 op: Op::Release,
                 token: None,
             },

@@ -104,7 +104,9 @@ fn exported(input: &[u8], events: Option<usize>) {
         let count = done.expect("it can be read");
         assert_eq!(count as usize, events);
         let lines = text.iter().filter(|byte| **byte == b'\n').count();
-        assert_eq!(lines, events, "one line an event");
+        // One that is not whole is told so in a line more.
+        let more = lines.checked_sub(events);
+        assert!(matches!(more, Some(0 | 1)), "one line an event");
     }
 }
 

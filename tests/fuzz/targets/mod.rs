@@ -49,7 +49,7 @@ pub struct Target {
 }
 
 /// Every target, in alphabetical order.
-pub const TARGETS: [Target; 12] = [
+pub static TARGETS: [Target; 12] = [
     adapter::TARGET,
     attachment::TARGET,
     baseline::TARGET,
@@ -66,10 +66,8 @@ pub const TARGETS: [Target; 12] = [
 
 /// The target of this name.
 pub fn named(name: &str) -> Option<&'static Target> {
-    TARGETS_STATIC.iter().find(|target| target.name == name)
+    TARGETS.iter().find(|target| target.name == name)
 }
-
-static TARGETS_STATIC: [Target; 12] = TARGETS;
 
 /// The text as UTF-8, as every reader of text files asks for it.
 fn text(bytes: &[u8]) -> Option<&str> {
