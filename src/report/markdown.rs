@@ -319,13 +319,15 @@ fn text(value: &str) -> String {
     out
 }
 
-/// A code block whose fence is longer than any run of backticks inside.
+/// A code block whose fence is longer than any run of backticks inside. A block keeps every
+/// character, so those that a terminal would obey are spelt out.
 fn fenced(body: &str, language: &str) -> String {
+    let lines: Vec<String> = body.trim_end().split('\n').map(words::printable).collect();
     let longest = body
         .split(|c| c != '`')
         .map(str::len)
         .max()
         .unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}{language}\n{}\n{fence}\n", body.trim_end())
+    format!("{fence}{language}\n{}\n{fence}\n", lines.join("\n"))
 }

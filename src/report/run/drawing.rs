@@ -223,7 +223,7 @@ fn bands(faults: &[FaultBand], end: u64) -> (Vec<Band>, usize) {
         let length = to.saturating_sub(fault.from).max(MARK_NS_MIN);
         bands.push(Band {
             from: ms(fault.from),
-            to: ms(fault.from + length),
+            to: ms(fault.from.saturating_add(length)),
             length: ms(length),
             left: percent(fault.from, end),
             width: percent(length, end),
