@@ -41,7 +41,7 @@ struct Function<'t, 'p> {
     /// The scopes that are open, with the locals' numbers.
     open: Vec<(usize, usize)>,
     line: u32,
-    /// Places of constants, by a number's bits (NaN and -0 are no literals) and by text.
+    /// Places of constants, by a number's bits (NaN is no literal) and by text.
     numbers: FxHashMap<u64, u32>,
     texts: FxHashMap<Vec<u8>, u32>,
 }
@@ -115,7 +115,8 @@ impl<'t, 'p> Function<'t, 'p> {
     fn constant(&mut self, constant: Constant) -> u32 {
         let next = self.proto.constants.len() as u32;
         let place = match &constant {
-            Constant::Number(value) => self.numbers.entry(value.to_bits()).or_insert(next),
+            // -0 is 0 here, as in the reference implementation: whichever comes first.
+            Constant::Number(value) => self.numbers.entry((value + 0.0).to_bits()).or_insert(next),
             Constant::Text(text) => {
                 let place = self.texts.entry(text.bytes().to_vec());
                 place.or_insert(next)
