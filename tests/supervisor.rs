@@ -79,13 +79,13 @@ const FILES: usize = 84;
 #[test]
 fn a_check_that_does_not_end_in_time_is_ended() {
     let place = Place::new();
-    let child = place.start("check redlock --nodes 3 --all --timeout 3");
+    let child = place.start("check redlock --nodes 3 --all --timeout 20");
     // It reacts to nothing any more, whatever the reason.
     kill_process(working(&child), Signal::STOP).unwrap();
     let said = end_of(child);
     said.failed(
         UNKNOWN,
-        &["the check of redlock did not end within 3 s and was ended"],
+        &["the check of redlock did not end within 20 s and was ended"],
     );
 }
 
