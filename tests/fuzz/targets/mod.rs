@@ -105,7 +105,9 @@ fn no_foreign_tag(what: &str, page: &str, own: usize) {
         "<iframe",
         "<img",
         "href=\"javascript:",
-        "href=\"http",
+        "href=\"http:",
+        "href=\"https:",
+        "href=\"//",
     ] {
         let found = page.matches(tag).count();
         let allowed = if tag == "<script" { own } else { 0 };

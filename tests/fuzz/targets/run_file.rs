@@ -8,7 +8,7 @@ pub const TARGET: Target = Target {
     name: "run_file",
     run,
     form: Form::Toml,
-    seeds: &[("reports", "toml")],
+    seeds: &[("reports", "matrix.toml")],
     words: &[
         "group",
         "locks",
