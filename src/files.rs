@@ -79,8 +79,17 @@ pub fn is_plain(c: char) -> bool {
 
 /// A name that may stand in the name of a file, in a report and on a terminal.
 pub fn is_name(name: &str) -> bool {
+    name.len() <= NAME_BYTES && is_plain_name(name)
+}
+
+/// A name with a number behind it, `token-001`: twenty digits are the longest.
+pub fn is_numbered_name(name: &str) -> bool {
+    name.len() <= NAME_BYTES + 21 && is_plain_name(name)
+}
+
+fn is_plain_name(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    starts && name.len() <= NAME_BYTES && name.chars().all(is_plain)
+    starts && name.chars().all(is_plain)
 }
 
 #[cfg(test)]

@@ -58,11 +58,11 @@ pub enum ReportError {
     /// A rendering failed: a bug of ours, or a report with impossible content.
     #[error("failed to render {what}: {message}")]
     Render { what: &'static str, message: String },
-    /// A counterexample has a name that no file may have.
+    /// A lock or a counterexample has a name that no file may have.
     #[error(
-        "failed to read the report: a counterexample is called {id:?}, and its file could lie anywhere; was the report edited?"
+        "failed to read the report: {what} is called {name:?}, and a file named after it could lie anywhere; was the report edited?"
     )]
-    Name { id: String },
+    Name { what: &'static str, name: String },
     /// Not a report.
     #[error("failed to read the report: line {line}, column {column}: {message}")]
     Shape {
@@ -124,12 +124,8 @@ pub fn parse(text: &str) -> Result<Report, ReportError> {
         return Err(ReportError::Schema { found });
     }
     let report: Report = serde_json::from_str(text).map_err(shape)?;
+    names(&report)?;
     for one in &report.counterexamples {
-        // Files are named after them.
-        if !files::is_name(&one.id) {
-            let id = one.id.clone();
-            return Err(ReportError::Name { id });
-        }
         // What is drawn of a trace relies on what a reader of traces checks.
         crate::trace::validate(&one.trace).map_err(|why| ReportError::Trace {
             id: words::shorten(&words::printable(&one.id), 60),
@@ -137,6 +133,25 @@ pub fn parse(text: &str) -> Result<Report, ReportError> {
         })?;
     }
     Ok(report)
+}
+
+/// Checks the names after which files are named: the counterexamples of a merged report
+/// are named after its locks anew.
+fn names(report: &Report) -> Result<(), ReportError> {
+    let wrong = |what, name: &String| {
+        let name = name.clone();
+        Err(ReportError::Name { what, name })
+    };
+    let locks = report.locks.iter().map(|lock| &lock.name);
+    let mut locks = locks.chain(report.cells.iter().map(|cell| &cell.lock));
+    if let Some(name) = locks.find(|name| !files::is_name(name)) {
+        return wrong("a lock", name);
+    }
+    let mut ids = report.counterexamples.iter().map(|one| &one.id);
+    match ids.find(|id| !files::is_numbered_name(id)) {
+        Some(id) => wrong("a counterexample", id),
+        None => Ok(()),
+    }
 }
 
 /// Writes every rendering into `dir`, which is made if need be.
