@@ -11,7 +11,8 @@
 //! it, which judges the same properties as the search does; `bare` is one property
 //! that always holds, to see what judging costs.
 
-#[path = "../tests/explorer_support/mod.rs"]
+#[allow(dead_code)] // The tests of that name use the rest.
+#[path = "../tests/support/explorer/mod.rs"]
 mod explorer_support;
 
 use std::hash::Hash;

@@ -5,8 +5,8 @@
 //! thousands of times; tokens without letters and times without digits, so that
 //! what is proved holds for every token and at every time; and a bound on work
 //! and memory inside every function. So this is a Lua of its own, in safe Rust,
-//! held to the reference implementation by `tests/lua_differential.rs` (the same
-//! random programs on both) and to Redis's Lua by `tests/redis_differential.rs`.
+//! held to the reference implementation by `tests/differential/lua.rs` (the same
+//! random programs on both) and to Redis's Lua by `tests/differential/redis.rs`.
 //!
 //! | file | what it is |
 //! |---|---|

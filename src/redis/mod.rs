@@ -1,7 +1,7 @@
 //! The formal Redis server: an exact model of the commands that locks use.
 //!
 //! It has no sockets and reads no clock: time is a number that the caller
-//! advances. It is held to the real server by `tests/redis_differential.rs`,
+//! advances. It is held to the real server by `tests/differential/redis.rs`,
 //! which runs the same random commands and scripts on both and compares every
 //! reply and the keyspace that is left.
 //!

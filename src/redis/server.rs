@@ -21,7 +21,7 @@ use crate::lua::text::Span;
 
 /// Whose behaviour the model follows where servers differ. The differences are
 /// listed, with an example and each server's reply, in the table
-/// `DIFFERENCES` of `tests/redis_differential/corpus.rs`, which is itself tested.
+/// `DIFFERENCES` of `tests/differential/redis/corpus.rs`, which is itself tested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dialect {
     /// Redis 7.0, what Debian 12 installs. The default.

@@ -11,7 +11,7 @@
 //! verdict would silently rest on it. What may grow, grows by version.
 //!
 //! `docs/adapter-protocol.md` is the text for adapter authors; its examples are
-//! parsed by `tests/adapter_protocol.rs`.
+//! parsed by `tests/replay/adapter_protocol.rs`.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@
 //! - [`toxiproxy`] drives a real toxiproxy server: an independent implementation
 //!   that knows only TCP. It shows that a finding does not hang on our proxy.
 //!
-//! One conformance test (`tests/proxies.rs`) makes the same claims about both.
+//! One conformance test (`tests/lab/proxies.rs`) makes the same claims about both.
 //! Packet filters were rejected for this: they need root and a network
 //! namespace, and they see packets where a fault is about messages.
 

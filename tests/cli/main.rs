@@ -1,0 +1,29 @@
+//! The program as its users run it: what it prints, what it writes, how it ends.
+
+#[path = "../support/attach.rs"]
+mod attach_support;
+#[path = "../support/cli.rs"]
+mod cli_support;
+#[allow(dead_code)] // The tests of that name use the rest.
+#[path = "../support/history/mod.rs"]
+mod history_support;
+
+mod attach;
+mod attach_put_back;
+mod attach_refused;
+mod ended_early;
+mod history;
+mod input;
+mod installed;
+mod machine_limits;
+mod output;
+mod own_network;
+mod partition;
+mod readme;
+mod replay;
+mod scenario_demands;
+mod scenario_files;
+mod server_programs;
+mod supervisor;
+mod torture;
+mod torture_accidents;

@@ -1,0 +1,100 @@
+//! What `replay` says of traces and servers that it cannot use.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::cli_support::*;
+
+/// A trace as text, and the place that it came from.
+fn fresh() -> (Place, String) {
+    let place = Place::new();
+    let trace = std::fs::read_to_string(place.trace()).unwrap();
+    (place, trace)
+}
+
+#[test]
+fn a_trace_that_cannot_be_used_is_told_from_every_other() {
+    let (place, trace) = fresh();
+    let version = trace.replace("lockproof.trace/1", "lockproof.trace/9");
+    assert_ne!(version, trace);
+    for (name, text, says) in [
+        ("cut.json", &trace[..trace.len() / 2], "breaks off at line"),
+        (
+            "version.json",
+            version.as_str(),
+            "its schema is lockproof.trace/9",
+        ),
+        ("text.json", "not a trace\n", "not JSON at line 1"),
+        ("other.json", "{\"a\": 1}", "its schema is not stated"),
+        ("empty.json", "", "breaks off at line"),
+    ] {
+        let path = place.write(name, text);
+        place.run(&format!("replay {path}")).failed(USAGE, &[says]);
+    }
+    let said = place.run("replay nowhere.json");
+    said.failed(USAGE, &["failed to read the trace nowhere.json"]);
+}
+
+#[test]
+fn a_trace_that_contradicts_itself_is_refused() {
+    let (place, trace) = fresh();
+    let edited = trace.replace("\"clients\": 2", "\"clients\": 0");
+    assert_ne!(edited, trace);
+    let path = place.write("edited.json", &edited);
+    let said = place.run(&format!("replay {path}"));
+    said.failed(USAGE, &["failed to use the trace"]);
+}
+
+#[test]
+fn a_trace_of_another_lock_file_is_refused_by_its_hash() {
+    let (place, trace) = fresh();
+    let path = place.write("trace.json", &trace);
+    let said = place.run(&format!("replay {path} --lock token"));
+    said.failed(
+        USAGE,
+        &["made from another text of lock setnx-expire", "sha256"],
+    );
+}
+
+#[test]
+fn a_server_program_that_is_not_there_or_no_server_is_refused() {
+    let (place, trace) = fresh();
+    let path = place.write("trace.json", &trace);
+    for (server, says) in [
+        ("/bin/false", "give the path of a redis-server"),
+        (
+            "nowhere/redis-server",
+            "failed to start nowhere/redis-server",
+        ),
+    ] {
+        let said = place.run(&format!("replay {path} --server {server}"));
+        said.failed(USAGE, &[says]);
+    }
+}
+
+#[test]
+fn a_server_that_dies_at_its_start_is_told_with_its_last_words() {
+    let (place, trace) = fresh();
+    let path = place.write("trace.json", &trace);
+    let server = place.write(
+        "redis-server",
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && echo 'Redis server v=7.0.15 sha=00000000:0' && exit\n\
+         echo 'this server was planted to die'\n\
+         exit 1\n",
+    );
+    std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let said = place.run(&format!("replay {path} --server {server}"));
+    assert_eq!(said.code, Some(INTERNAL), "{said:#?}");
+    let all = format!("{}{}", said.out, said.err);
+    assert!(all.contains("this server was planted to die"), "{said:#?}");
+    assert!(!all.contains("panicked"), "{said:#?}");
+}
+
+#[test]
+fn no_runs_are_no_success() {
+    let (place, trace) = fresh();
+    let path = place.write("trace.json", &trace);
+    let said = place.run(&format!("replay {path} --runs 0"));
+    assert_eq!(said.code, Some(NOTHING), "{said:#?}");
+    assert!(said.err.contains("nothing ran"), "{said:#?}");
+}

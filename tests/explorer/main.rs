@@ -1,0 +1,7 @@
+//! The explorer on machines that know nothing of locks, beside slower searches.
+
+#[path = "../support/explorer/mod.rs"]
+mod explorer_support;
+
+mod search;
+mod stateright;

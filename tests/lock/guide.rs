@@ -1,0 +1,154 @@
+//! Every snippet of the guide works: whole files are loaded and driven through
+//! acquire and release, fragments run as the body of an acquire.
+
+use crate::lock_support::*;
+
+use lockproof::lock::{Input, LockFile, Op, Output, Phase, Program, Waiting};
+use lockproof::redis::Reply;
+use lockproof::trace::Outcome;
+
+const GUIDE: &str = include_str!("../../docs/lock-files.md");
+
+/// (what follows ```lua, the text, its first line in the guide)
+fn snippets() -> Vec<(String, String, usize)> {
+    let mut found = Vec::new();
+    let mut open: Option<(String, String, usize)> = None;
+    for (number, line) in GUIDE.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => {
+                let kind = language.strip_prefix("lua");
+                let kind = kind.unwrap_or_else(|| panic!("line {}: not lua", number + 1));
+                open = Some((kind.trim().to_string(), String::new(), number + 2));
+            }
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (Some((_, text, _)), None) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none());
+    found
+}
+
+/// A server that grants everything and remembers nothing.
+fn grant(argv: &[Vec<u8>]) -> Reply {
+    match argv[0].as_slice() {
+        b"SET" => ok(),
+        b"GET" => bulk(&(CLOCK - 5).to_string()),
+        b"DEL" | b"EVAL" => Reply::Int(1),
+        other => panic!("teach the fake server {}", String::from_utf8_lossy(other)),
+    }
+}
+
+/// Answers and wakes the caller's thread until its operation ends.
+fn finish(p: &mut Program, mut output: Output) -> Outcome {
+    for _ in 0..100 {
+        if let Some((_, outcome)) = output.outcome {
+            return outcome;
+        }
+        key(p);
+        let view = p.view();
+        let (_, waiting) = view.threads.iter().find(|(id, _)| *id == 0).unwrap();
+        output = match *waiting {
+            Waiting::Reply { .. } => {
+                let request = output.sent.iter().find(|r| r.thread == 0).unwrap();
+                step(p, reply(0, grant(&request.argv)))
+            }
+            Waiting::Sleep { left_ms } => step(p, advance(left_ms)),
+            Waiting::Choice { .. } => step(
+                p,
+                Input::Choose {
+                    thread: 0,
+                    value: 1,
+                },
+            ),
+            _ => step(p, wake(0)),
+        };
+    }
+    panic!("the operation does not end");
+}
+
+#[test]
+fn whole_files_acquire_renew_and_release() {
+    let whole: Vec<_> = snippets().into_iter().filter(|s| s.0.is_empty()).collect();
+    assert_eq!(whole.len(), 4);
+    for (_, text, line) in whole {
+        let file = LockFile::from_text(&format!("docs/lock-files.md, line {line} +"), &text, None);
+        let file = file.unwrap_or_else(|e| panic!("{e}"));
+        let mut p = Program::start(&file, &config(file.nodes.default), "a", CLOCK).unwrap();
+        let out = step(&mut p, acquire("t1"));
+        let outcome = finish(&mut p, out);
+        assert!(matches!(outcome, Outcome::Held { .. }), "{outcome:?}");
+        if file.reentrant {
+            let out = step(&mut p, nested());
+            finish(&mut p, out);
+            let out = step(&mut p, release());
+            finish(&mut p, out);
+        }
+        step(&mut p, advance(1_000));
+        for (thread, _) in p.view().threads {
+            let out = step(&mut p, wake(thread));
+            assert!(!out.sent.is_empty(), "line {line}: a thread without work");
+            step(&mut p, reply(thread, grant(&out.sent[0].argv)));
+        }
+        let out = step(&mut p, release());
+        let outcome = finish(&mut p, out);
+        let effect = Some(true);
+        assert_eq!(outcome, Outcome::Done { effect }, "line {line}");
+        assert_eq!((phase(&p), p.view().threads.len()), (Phase::Idle, 0));
+    }
+}
+
+#[test]
+fn fragments_run_as_the_body_of_an_acquire() {
+    let parts = snippets();
+    let fragments: Vec<_> = parts.iter().filter(|s| s.0 == "fragment").collect();
+    assert_eq!(fragments.len(), 3);
+    for (_, text, _) in fragments {
+        let mut p = acquiring(&format!("do\n{text}end\nreturn busy()"));
+        let out = step(&mut p, acquire("t1"));
+        assert_eq!(finish(&mut p, out), Outcome::Busy);
+    }
+}
+
+#[test]
+fn a_renewal_that_finds_the_lock_gone_reports_it_lost() {
+    let renewed = |snippet: &(String, String, usize)| snippet.1.contains("lost()");
+    let found = snippets().into_iter().find(renewed);
+    let (_, text, _) = found.expect("the guide has a lock that renews");
+    let mut p = start_text(&text);
+    let out = step(&mut p, acquire("t1"));
+    finish(&mut p, out);
+    step(&mut p, advance(1_000));
+    step(&mut p, wake(1));
+    let out = step(&mut p, reply(1, Reply::Int(0)));
+    assert!(out.lost && p.view().threads.is_empty());
+    // The caller still has it in its hands, and it is not valid any more.
+    assert_eq!((phase(&p), p.view().valid), (Phase::Held, false));
+}
+
+#[test]
+fn the_guide_lists_every_word_field_and_builtin_script() {
+    let mut p = acquiring("local missing = nothing_like_this");
+    let error = run_to_error(&mut p);
+    assert!(error.contains("docs/lock-files.md"), "{error}");
+    let vocabulary = lockproof::lock::vocabulary().unwrap();
+    assert!(vocabulary.len() > 40, "{vocabulary:?}");
+    for word in vocabulary {
+        assert!(
+            GUIDE.contains(&format!("`{word}")),
+            "the guide lacks `{word}`"
+        );
+    }
+}
+
+#[test]
+fn the_error_of_an_operation_names_file_and_line() {
+    let mut p = acquiring("\nerror('no way')");
+    let out = step(&mut p, acquire("t1"));
+    let reason = "my-lock.lua:3: no way".to_string();
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Failed { reason })));
+    assert_eq!(phase(&p), Phase::Idle);
+}

@@ -1,0 +1,10 @@
+//! Lock files: the language, its bounds, and the locks that are built in.
+
+#[path = "../support/lock.rs"]
+mod lock_support;
+
+mod guide;
+mod key;
+mod models;
+mod sandbox;
+mod threads;

@@ -1,0 +1,324 @@
+//! Each built-in lock says what its document says, driven by hand-made replies.
+
+use crate::lock_support::*;
+
+use lockproof::lock::{Input, LockFile, Op, Phase, Waiting, builtin_names};
+use lockproof::redis::Reply;
+use lockproof::trace::Outcome;
+
+#[test]
+fn every_builtin_loads_describes_itself_and_starts() {
+    for name in builtin_names() {
+        let file = LockFile::builtin(name).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(file.name, name);
+        assert!(!file.description.is_empty(), "{name}");
+        assert_eq!(file.sha256.len(), 64);
+        assert_eq!(file.operations, ["acquire", "release"]);
+        assert_eq!(start(name).view().phase, Phase::Idle);
+    }
+}
+
+#[test]
+fn token_states_a_validity_counted_from_before_the_request() {
+    let mut p = start("token");
+    let out = step(&mut p, acquire("t1"));
+    assert_eq!(sent(&out), ["SET", "the-lock", "t1", "NX", "PX", "3000"]);
+    assert_eq!(out.sent[0].line, 10);
+    assert_eq!(out.line, 10);
+    step(&mut p, advance(200));
+    let out = step(&mut p, reply(0, ok()));
+    assert_eq!(out.outcome, held(Some(2_800)));
+    assert_eq!(out.line, 14);
+    step(&mut p, advance(100));
+    assert_eq!(p.view().validity_left_ms, Some(2_700));
+
+    let out = step(&mut p, release());
+    assert_eq!(p.view().validity_left_ms, None);
+    assert_eq!(phase(&p), Phase::Releasing);
+    let argv = sent(&out);
+    assert_eq!(argv[0], "EVAL");
+    assert!(argv[1].contains("redis.call(\"del\", KEYS[1])"));
+    assert_eq!(&argv[2..], ["1", "the-lock", "t1"]);
+    assert_eq!(
+        step(&mut p, reply(0, Reply::Int(1))).outcome,
+        done(Some(true))
+    );
+    assert_eq!(phase(&p), Phase::Idle);
+}
+
+#[test]
+fn token_is_busy_on_nil_and_failed_when_the_reply_does_not_come() {
+    let mut p = start("token");
+    step(&mut p, acquire("t1"));
+    let out = step(&mut p, reply(0, Reply::Nil));
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Busy)));
+
+    step(&mut p, acquire("t2"));
+    step(&mut p, advance(1_000));
+    assert_eq!(p.view().threads, [(0, Waiting::TimedOut { node: 0 })]);
+    let out = step(&mut p, wake(0));
+    assert_eq!(out.abandoned, [0]);
+    let reason = "no reply in time".to_string();
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Failed { reason })));
+}
+
+#[test]
+fn a_reply_that_arrives_after_the_time_but_before_the_wake_is_used() {
+    let mut p = start("token");
+    step(&mut p, acquire("t1"));
+    step(&mut p, advance(1_000));
+    let out = step(&mut p, reply(0, ok()));
+    assert_eq!(out.outcome, held(Some(2_000)));
+    assert!(out.abandoned.is_empty());
+}
+
+#[test]
+fn token_release_of_a_lock_that_is_gone_reports_no_effect() {
+    let mut p = start("token");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, ok()));
+    step(&mut p, release());
+    let out = step(&mut p, reply(0, Reply::Int(0)));
+    assert_eq!(out.outcome, done(Some(false)));
+}
+
+#[test]
+fn setnx_expire_uses_two_commands_and_claims_nothing_on_release() {
+    let mut p = start("setnx-expire");
+    assert_eq!(
+        sent(&step(&mut p, acquire("t1"))),
+        ["SETNX", "the-lock", "1"]
+    );
+    let out = step(&mut p, reply(0, Reply::Int(1)));
+    assert_eq!(sent(&out), ["EXPIRE", "the-lock", "3"]);
+    let out = step(&mut p, reply(0, Reply::Int(1)));
+    assert_eq!(out.outcome, held(None));
+    assert_eq!(p.view().validity_left_ms, None);
+    assert_eq!(sent(&step(&mut p, release())), ["DEL", "the-lock"]);
+    assert_eq!(step(&mut p, reply(0, Reply::Int(1))).outcome, done(None));
+
+    step(&mut p, acquire("t2"));
+    let out = step(&mut p, reply(0, Reply::Int(0)));
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Busy)));
+}
+
+#[test]
+fn setnx_expire_fails_when_its_second_command_is_lost() {
+    let mut p = start("setnx-expire");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, Reply::Int(1)));
+    let fail = Input::Fail {
+        thread: 0,
+        definite: false,
+        message: "connection reset".to_string(),
+    };
+    let out = step(&mut p, fail);
+    let reason = "connection reset".to_string();
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Failed { reason })));
+}
+
+#[test]
+fn getset_timestamp_stores_the_clock_plus_lease_plus_tolerance() {
+    let mut p = start("getset-timestamp");
+    let out = step(&mut p, acquire("t1"));
+    let stamp = (CLOCK + 4_000).to_string();
+    assert_eq!(sent(&out), ["SETNX", "the-lock", stamp.as_str()]);
+    step(&mut p, reply(0, Reply::Int(1)));
+    assert_eq!(step(&mut p, reply(0, Reply::Int(1))).outcome, held(None));
+}
+
+#[test]
+fn getset_timestamp_takes_over_only_what_has_passed_and_nobody_else_took() {
+    let stamp = (CLOCK + 4_000).to_string();
+    let passed = (CLOCK - 1).to_string();
+    let busy = Some((Op::Acquire, Outcome::Busy));
+    let mut p = start("getset-timestamp");
+
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, Reply::Int(0)));
+    let not_passed = bulk(&CLOCK.to_string());
+    assert_eq!(step(&mut p, reply(0, not_passed)).outcome, busy);
+
+    step(&mut p, acquire("t2"));
+    step(&mut p, reply(0, Reply::Int(0)));
+    let out = step(&mut p, reply(0, bulk(&passed)));
+    assert_eq!(sent(&out), ["GETSET", "the-lock", stamp.as_str()]);
+    let out = step(&mut p, reply(0, bulk(&passed)));
+    assert_eq!(sent(&out), ["EXPIRE", "the-lock", "3"]);
+    assert_eq!(step(&mut p, reply(0, Reply::Int(1))).outcome, held(None));
+    step(&mut p, release());
+    step(&mut p, reply(0, Reply::Int(1)));
+
+    step(&mut p, acquire("t3"));
+    step(&mut p, reply(0, Reply::Int(0)));
+    step(&mut p, reply(0, bulk(&passed)));
+    let somebody_elses = bulk(&(CLOCK + 4_001).to_string());
+    assert_eq!(step(&mut p, reply(0, somebody_elses)).outcome, busy);
+}
+
+#[test]
+fn token_wait_holds_once_a_replica_has_the_key_and_gives_it_up_otherwise() {
+    let mut p = start("token-wait");
+    step(&mut p, acquire("t1"));
+    let out = step(&mut p, reply(0, ok()));
+    assert_eq!(sent(&out), ["WAIT", "1", "100"]);
+    step(&mut p, advance(200));
+    let out = step(&mut p, reply(0, Reply::Int(1)));
+    assert_eq!(out.outcome, held(Some(2_800)));
+
+    let mut p = start("token-wait");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, ok()));
+    let out = step(&mut p, reply(0, Reply::Int(0)));
+    assert_eq!(sent(&out)[0], "EVAL");
+    let out = step(&mut p, reply(0, Reply::Int(1)));
+    let reason = "no replica has the lock".to_owned();
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Failed { reason })));
+}
+
+#[test]
+fn token_renewed_renews_in_the_background_until_the_release() {
+    let mut p = start("token-renewed");
+    step(&mut p, acquire("t1"));
+    let out = step(&mut p, reply(0, ok()));
+    assert_eq!(out.outcome, held(None));
+    assert!(p.view().renewed);
+    assert_eq!(p.view().threads, [(1, Waiting::Sleep { left_ms: 1_000 })]);
+    for _ in 0..3 {
+        step(&mut p, advance(1_000));
+        assert_eq!(p.view().threads, [(1, Waiting::Ready)]);
+        let argv = sent(&step(&mut p, wake(1)));
+        assert!(argv[1].contains("expire"));
+        assert_eq!(&argv[2..], ["1", "the-lock", "t1", "3"]);
+        step(&mut p, reply(1, Reply::Int(1)));
+        assert_eq!(p.view().threads, [(1, Waiting::Sleep { left_ms: 1_000 })]);
+    }
+    let out = step(&mut p, release());
+    assert!(out.abandoned.is_empty());
+    let only_the_caller = [(
+        0,
+        Waiting::Reply {
+            node: 0,
+            timeout_ms: 1_000,
+        },
+    )];
+    assert_eq!(p.view().threads, only_the_caller);
+    step(&mut p, reply(0, Reply::Int(1)));
+    assert!(p.view().threads.is_empty());
+}
+
+#[test]
+fn token_renewed_gives_up_a_renewal_that_is_under_way_at_the_release() {
+    let mut p = start("token-renewed");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, ok()));
+    step(&mut p, advance(1_000));
+    step(&mut p, wake(1));
+    assert_eq!(step(&mut p, release()).abandoned, [1]);
+}
+
+#[test]
+fn a_renewed_lock_comes_back_to_the_same_state_each_period() {
+    let mut p = start("token-renewed");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, ok()));
+    let first = key(&p);
+    step(&mut p, advance(1_000));
+    assert_ne!(key(&p), first);
+    step(&mut p, wake(1));
+    step(&mut p, reply(1, Reply::Int(1)));
+    assert_eq!(key(&p), first);
+}
+
+#[test]
+fn reentrant_hash_counts_holds_and_reads_the_three_replies_of_unlock() {
+    let mut p = start("reentrant-hash");
+    let argv = sent(&step(&mut p, acquire("t1")));
+    assert!(argv[1].contains("hincrby"));
+    assert_eq!(&argv[2..], ["1", "the-lock", "client-a", "3"]);
+    assert_eq!(step(&mut p, reply(0, Reply::Int(1))).outcome, held(None));
+    step(&mut p, advance(500));
+    step(&mut p, nested());
+    assert_eq!((phase(&p), p.view().holds), (Phase::Acquiring, 1));
+    step(&mut p, reply(0, Reply::Int(1)));
+    assert_eq!((phase(&p), p.view().holds), (Phase::Held, 2));
+
+    step(&mut p, release());
+    assert_eq!((phase(&p), p.view().holds), (Phase::Releasing, 1));
+    let out = step(&mut p, reply(0, Reply::Int(0)));
+    assert_eq!(out.outcome, done(Some(true)));
+    assert_eq!((phase(&p), p.view().holds), (Phase::Held, 1));
+    step(&mut p, release());
+    let out = step(&mut p, reply(0, Reply::Nil));
+    assert_eq!(out.outcome, done(Some(false)));
+    assert_eq!((phase(&p), p.view().holds), (Phase::Idle, 0));
+}
+
+#[test]
+fn a_nested_acquire_that_is_refused_leaves_the_outer_hold() {
+    let mut p = start("reentrant-hash");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, Reply::Int(1)));
+    step(&mut p, nested());
+    let out = step(&mut p, reply(0, Reply::Int(0)));
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Busy)));
+    assert_eq!((phase(&p), p.view().holds), (Phase::Held, 1));
+}
+
+#[test]
+fn redlock_asks_the_nodes_in_turn_and_needs_a_majority() {
+    let mut p = start("redlock");
+    let out = step(&mut p, acquire("t1"));
+    assert_eq!(out.sent[0].node, 0);
+    step(&mut p, advance(50));
+    let out = step(&mut p, wake(0));
+    assert_eq!(
+        (out.abandoned.as_slice(), out.sent[0].node),
+        ([0].as_slice(), 1)
+    );
+    assert_eq!(step(&mut p, reply(0, ok())).sent[0].node, 2);
+    let out = step(&mut p, reply(0, ok()));
+    assert_eq!(out.outcome, held(Some(2_950)));
+
+    let effects = [Reply::Int(0), Reply::Int(1), Reply::Int(1)];
+    step(&mut p, release());
+    let mut last = None;
+    for effect in effects {
+        last = step(&mut p, reply(0, effect)).outcome;
+    }
+    assert_eq!(last, done(Some(true)));
+}
+
+#[test]
+fn redlock_unlocks_all_nodes_after_a_minority() {
+    let mut p = start("redlock");
+    step(&mut p, acquire("t1"));
+    for answer in [ok(), Reply::Nil] {
+        step(&mut p, reply(0, answer));
+    }
+    let mut out = step(&mut p, reply(0, Reply::Nil));
+    for node in 0..3 {
+        assert_eq!((sent(&out)[0].as_str(), out.sent[0].node), ("EVAL", node));
+        out = step(&mut p, reply(0, Reply::Int(0)));
+    }
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Busy)));
+}
+
+#[test]
+fn redlock_that_took_longer_than_the_lease_fails_and_unlocks() {
+    let file = LockFile::builtin("redlock").unwrap();
+    let mut slow = config(3);
+    slow.params.insert("node_timeout".to_string(), 2_000.0);
+    let mut p = lockproof::lock::Program::start(&file, &slow, "client-a", CLOCK).unwrap();
+    step(&mut p, acquire("t1"));
+    for _ in 0..2 {
+        step(&mut p, advance(1_500));
+        step(&mut p, reply(0, ok()));
+    }
+    let mut out = step(&mut p, reply(0, ok()));
+    for _ in 0..3 {
+        out = step(&mut p, reply(0, Reply::Int(1)));
+    }
+    let reason = "the lease ran out meanwhile".to_string();
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Failed { reason })));
+}

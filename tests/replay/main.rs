@@ -1,0 +1,17 @@
+//! Traces on real servers, gated; the pool of workers, and the protocol of adapters.
+
+#[path = "../support/gate.rs"]
+mod gate_support;
+#[allow(dead_code)] // The tests of that name use the rest.
+#[path = "../support/world/mod.rs"]
+mod world_support;
+
+mod adapter_faults;
+mod adapter_protocol;
+mod failover;
+mod gate;
+mod min_replicas;
+mod pool;
+mod properties;
+mod wait;
+mod worker;

@@ -1,0 +1,15 @@
+//! Traces as stories, and reports in all their forms.
+
+#[path = "../support/browser.rs"]
+mod browser;
+#[path = "../support/report.rs"]
+mod report_common;
+
+mod baseline;
+mod diagram;
+mod opened;
+mod render;
+mod run_page;
+mod scenarios;
+mod trace_file;
+mod trace_story;

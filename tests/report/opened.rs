@@ -1,0 +1,230 @@
+//! The report page in a real browser: what a reader does with it works.
+//!
+//! Screenshots go to the target directory.
+
+use std::path::{Path, PathBuf};
+
+use crate::browser::Browser;
+use lockproof::report::{Report, html};
+use lockproof::trace::Event;
+use serde_json::json;
+
+const ESCAPE: &str = "\u{e00c}";
+const ENTER: &str = "\u{e007}";
+const RIGHT: &str = "\u{e014}";
+const DOWN: &str = "\u{e015}";
+
+fn page(name: &str, report: &Report) -> PathBuf {
+    let file = target().join(format!("{name}.html"));
+    std::fs::write(&file, html(report).unwrap()).unwrap();
+    file
+}
+
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+fn cell(report: &Report, counterexample: &str) -> usize {
+    let found =
+        |c: &lockproof::report::model::Cell| c.counterexample.as_deref() == Some(counterexample);
+    report.cells.iter().position(found).unwrap()
+}
+
+mod in_a_browser {
+    use super::*;
+
+    #[test]
+    fn a_reader_follows_a_cell_to_its_counterexample() {
+        let browser = Browser::start();
+        let report = crate::report_common::report();
+        browser.open(&page("report", &report));
+        assert_eq!(
+            browser.run("return document.querySelectorAll('#matrix td a').length"),
+            report.cells.len()
+        );
+        browser.prefer("light");
+        browser.screenshot(&target().join("report-matrix-light.png"));
+
+        let i = cell(&report, "redlock-01");
+        browser.click(&format!("#matrix a[href='#c{i}']"));
+        let shown = "return getComputedStyle(document.querySelector(arguments[0] || 'x')).display";
+        let display =
+            |css: &str| browser.run(&shown.replace("arguments[0] || 'x'", &json!(css).to_string()));
+        assert_eq!(display(&format!("#c{i}")), "block");
+        assert_eq!(display("#matrix"), "none", "the cell takes the page over");
+        assert_eq!(
+            browser.run("return document.querySelectorAll('.detail:target svg.lp').length"),
+            1
+        );
+
+        // Each key press goes one step on and marks the line that acts.
+        let trace = &report.counterexample("redlock-01").unwrap().trace;
+        let state = "const c = document.querySelector('.detail:target');\
+        const t = (s) => { const e = c.querySelector(s); return e ? e.textContent.trim() : null; };\
+        return [t('.now li.on .when'), t('.code li.on'), +c.querySelector('.lp .s.on').dataset.step]";
+        for (i, step) in trace.steps.iter().enumerate() {
+            let now = browser.run(state);
+            assert_eq!(now[2], i + 1);
+            assert!(now[0].as_str().unwrap().starts_with(&format!(
+                "step {} of {}",
+                i + 1,
+                trace.steps.len()
+            )));
+            if let (Some(source), Event::Send { .. }) = (&step.source, &step.event) {
+                assert_eq!(now[1], source.text, "step {}", i + 1);
+            }
+            browser.press(RIGHT);
+        }
+
+        browser.run("scrollTo(0, 0)");
+        browser.click(".detail:target button[data-go=first]");
+        browser.screenshot(&target().join("report-cell-top.png"));
+        browser.press("v");
+        let violation = 1 + trace
+            .steps
+            .iter()
+            .position(|s| !s.violates.is_empty())
+            .unwrap();
+        assert_eq!(browser.run(state)[2], violation);
+        browser.screenshot(&target().join("report-cell-light.png"));
+        browser.prefer("dark");
+        browser.screenshot(&target().join("report-cell-dark.png"));
+        picture_for_the_docs(&browser);
+
+        browser.press(ESCAPE);
+        assert_eq!(display("#matrix"), "block");
+        assert_eq!(
+            browser.run("return document.activeElement.getAttribute('href')"),
+            format!("#c{i}"),
+            "the focus is back where it was"
+        );
+        browser.screenshot(&target().join("report-matrix-dark.png"));
+        assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
+    }
+
+    #[test]
+    fn the_page_can_be_used_with_the_keyboard_alone() {
+        let browser = Browser::start();
+        let report = crate::report_common::report();
+        browser.open(&page("report-keys", &report));
+        let focus = "return document.activeElement.getAttribute('href')";
+        browser.run("document.querySelector('#matrix td a').focus()");
+        let first = browser.run(focus);
+        browser.press(RIGHT);
+        browser.press(DOWN);
+        let there = browser.run(focus);
+        assert_ne!(first, there);
+        browser.press(ENTER);
+        assert_eq!(browser.run("return location.hash"), there);
+        browser.press(ESCAPE);
+        assert_eq!(browser.run(focus), there);
+
+        // `v` goes to the first violated cell that is shown, at its violation.
+        browser.press("v");
+        let verdict = "return document.querySelector('.detail:target').dataset.verdict";
+        assert_eq!(browser.run(verdict), "violated");
+    }
+
+    #[test]
+    fn filters_hide_what_does_not_match() {
+        let browser = Browser::start();
+        let report = crate::report_common::report();
+        browser.open(&page("report-filter", &report));
+        let rows = "return [...document.querySelectorAll('#matrix tr[data-property]')]\
+        .filter((r) => r.offsetParent !== null).length";
+        assert_eq!(browser.run(rows), 12);
+        browser.type_at("#f-lock", "token");
+        assert_eq!(browser.run(rows), 4);
+        browser.type_at("#f-verdict", "violated");
+        assert_eq!(
+            browser.run(rows),
+            3,
+            "owner-only-release always holds there"
+        );
+        browser.type_at("#f-property", "no-orphan");
+        assert_eq!(browser.run(rows), 1);
+        assert_eq!(
+            browser.run("return document.querySelector('#count').textContent"),
+            "1 cell"
+        );
+    }
+
+    /// The whole cell in one picture; `docs/report.png` is a copy of it.
+    fn picture_for_the_docs(browser: &Browser) {
+        browser.prefer("light");
+        browser.resize(1380, 1490);
+        browser.press("v");
+        browser.run("document.activeElement.blur(); scrollTo(0, 0)");
+        browser.screenshot(&target().join("report-picture.png"));
+        browser.resize(1440, 1060);
+        browser.prefer("dark");
+    }
+
+    /// A text that tries every way out of where a page may put it.
+    const EVIL: &str = "</script><script>window.pwned=1</script>\"'><img src=x onerror=window.pwned=2>\
+    </title></style></textarea><svg onload=window.pwned=3>{{ 7*7 }}";
+
+    #[test]
+    fn nothing_in_a_report_becomes_markup_or_script() {
+        let browser = Browser::start();
+        let mut report = crate::report_common::report();
+        report.tool_version = EVIL.into();
+        report.command = EVIL.into();
+        report.config = EVIL.into();
+        report.environment.proxy = Some(EVIL.into());
+        for lock in &mut report.locks {
+            lock.path = EVIL.into();
+            for file in &mut lock.files {
+                file.path = EVIL.into();
+                file.text = format!("{EVIL}\n{}", file.text);
+            }
+        }
+        report
+            .properties
+            .values_mut()
+            .for_each(|v| *v = EVIL.into());
+        report
+            .assumptions
+            .values_mut()
+            .for_each(|v| *v = EVIL.into());
+        for cell in &mut report.cells {
+            cell.command = EVIL.into();
+            cell.reason = Some(EVIL.into());
+            cell.assumptions
+                .iter_mut()
+                .for_each(|a| a.name = EVIL.into());
+        }
+        for found in &mut report.counterexamples {
+            found.replay_command = Some(EVIL.into());
+            found.trace.lock.name = EVIL.into();
+            for step in &mut found.trace.steps {
+                step.violates.iter_mut().for_each(|v| *v = EVIL.into());
+                if let Some(source) = &mut step.source {
+                    source.text = EVIL.into();
+                }
+                if let Event::Send { argv, .. } = &mut step.event {
+                    argv[0] = EVIL.into();
+                    argv.push(EVIL.into());
+                }
+            }
+        }
+        browser.open(&page("report-evil", &report));
+        browser.click(&format!(
+            "#matrix a[href='#c{}']",
+            cell(&report, "redlock-01")
+        ));
+        browser.press(RIGHT);
+        assert_eq!(browser.run("return window.pwned || 0"), 0);
+        assert_eq!(
+            browser.run("return document.scripts.length + document.images.length"),
+            1,
+            "our own script and nothing else"
+        );
+        assert_eq!(
+            browser.run("return document.querySelector('.code li code').textContent"),
+            EVIL,
+            "the text is shown as it is"
+        );
+        assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
+    }
+}

@@ -1,0 +1,210 @@
+//! Exact sizes of worlds, pinned.
+//!
+//! A rule that stops offering a move, a key that merges two states, a fault
+//! that no longer strikes: each makes a world smaller and may turn a violation
+//! into a proof. Nothing else would say so; these numbers go red. When a rule
+//! changes on purpose, the new numbers belong in the same commit.
+
+use crate::world_support::{
+    Counts, NoClock, builtin, check, counts, options, set, sizes, violated,
+};
+use lockproof::check::Checker;
+use lockproof::lock::builtin_names;
+
+/// A world and all that is pinned of it.
+struct Pinned {
+    lock: &'static str,
+    clients: u8,
+    ttl_ticks: u8,
+    assumptions: &'static str,
+    counts: Counts,
+    violated: &'static str,
+}
+
+const fn pinned(
+    lock: &'static str,
+    (clients, ttl_ticks): (u8, u8),
+    assumptions: &'static str,
+    counts: Counts,
+    violated: &'static str,
+) -> Pinned {
+    Pinned {
+        lock,
+        clients,
+        ttl_ticks,
+        assumptions,
+        counts,
+        violated,
+    }
+}
+
+/// Two clients and a lease of three ticks.
+const USUAL: (u8, u8) = (2, 3);
+
+const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
+
+#[rustfmt::skip]
+const PINNED: [Pinned; 71] = [
+    pinned("token", USUAL, "", (166, 390, 10), ""),
+    pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
+    pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
+    pinned("token", USUAL, "delay", (8166, 24_146, 20), "mutual-exclusion-belief mutual-exclusion-effect no-orphan honest-outcome release-frees"),
+    pinned("token", USUAL, "loss", (792, 1874, 14), ""),
+    pinned("token", USUAL, "partition", (1394, 3784, 14), ""),
+    pinned("token", USUAL, "node-restart-none", (1040, 2894, 16), "TWICE"),
+    pinned("token", USUAL, "node-restart-everysec", (9720, 31_806, 23), "TWICE"),
+    pinned("token", USUAL, "node-restart-always", (826, 2012, 12), ""),
+    pinned("token", USUAL, "clock-jump", (980, 2890, 16), "TWICE lease"),
+    pinned("token", USUAL, "client-drift", (1036, 2568, 17), "TWICE"),
+    pinned("token", USUAL, "client-skew", (1516, 4354, 19), "TWICE"),
+    pinned("token", USUAL, "overrun", (694, 1850, 20), "mutual-exclusion-belief mutual-exclusion-effect"),
+    pinned("token", (3, 3), "", (834, 2732, 15), ""),
+    pinned("token", (3, 3), "client-crash", (2493, 9599, 15), ""),
+    pinned("token", (2, 2), "node-pause@2", (18_696, 72_039, 29), "no-orphan honest-outcome release-frees"),
+    pinned("token", USUAL, "client-crash loss", (1698, 5136, 14), ""),
+    pinned("token", USUAL, "failover", (2044, 5706, 17), "TWICE"),
+    pinned("token", USUAL, "failover@2", (4888, 15_936, 23), "TWICE"),
+    pinned("token", USUAL, "failover-split-brain", (26_620, 100_216, 27), "TWICE lease release-frees"),
+    pinned("token", (2, 2), "delay@2", (4061, 11_622, 19), "mutual-exclusion-belief mutual-exclusion-effect no-orphan honest-outcome release-frees"),
+    pinned("token", (2, 2), "client-crash client-pause@2", (4944, 17_438, 19), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
+    pinned("token", USUAL, "failover-cut-off", (2530, 6422, 19), "TWICE"),
+    pinned("token", USUAL, "min-replicas", (3736, 11_948, 20), ""),
+    pinned("token", USUAL, "failover min-replicas", (21_268, 78_550, 21), "TWICE"),
+    pinned("token", USUAL, "failover-split-brain min-replicas@1", (84_550, 347_594, 28), "TWICE lease release-frees"),
+    pinned("token-wait", USUAL, "min-replicas", (11_808, 36_230, 30), ""),
+    pinned("token-wait", USUAL, "failover min-replicas", (36_936, 129_514, 32), ""),
+    pinned("token-wait", USUAL, "", (198, 454, 14), ""),
+    pinned("token-wait", USUAL, "failover", (6152, 16_804, 24), ""),
+    pinned("token-wait", USUAL, "failover@2", (19_666, 56_506, 39), ""),
+    pinned("token-wait", USUAL, "failover-split-brain", (53_472, 176_222, 36), "TWICE lease release-frees"),
+    pinned("token-wait", USUAL, "failover-cut-off", (11_518, 29_422, 26), ""),
+    pinned("token-wait", USUAL, "client-pause", (6586, 17_810, 27), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
+    pinned("token-wait", USUAL, "loss", (972, 2266, 18), ""),
+    pinned("token-wait", USUAL, "node-restart-none failover", (25_480, 80_396, 29), "TWICE"),
+    pinned("setnx-expire", USUAL, "", (198, 454, 14), ""),
+    pinned("setnx-expire", USUAL, "client-crash", (534, 1398, 14), "no-orphan deadlock-freedom"),
+    pinned("setnx-expire", USUAL, "client-pause", (5678, 15_594, 28), "TWICE owner-only-release lease no-orphan deadlock-freedom release-frees"),
+    pinned("setnx-expire", USUAL, "loss", (972, 2250, 18), "no-orphan deadlock-freedom"),
+    pinned("setnx-expire", USUAL, "delay", (11_158, 31_902, 35), "TWICE owner-only-release lease no-orphan deadlock-freedom release-frees"),
+    pinned("setnx-expire", USUAL, "clock-jump", (1418, 3982, 25), "TWICE owner-only-release lease"),
+    pinned("setnx-expire", USUAL, "failover", (1828, 4918, 21), "no-orphan deadlock-freedom"),
+    pinned("setnx-expire", USUAL, "failover@2", (3618, 10_478, 23), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
+    pinned("setnx-expire", USUAL, "failover-split-brain", (34_654, 128_622, 44), "TWICE owner-only-release lease no-orphan deadlock-freedom release-frees"),
+    pinned("setnx-expire", USUAL, "min-replicas", (4120, 12_952, 24), "no-orphan deadlock-freedom"),
+    pinned("setnx-expire", (3, 3), "", (1026, 3308, 21), ""),
+    pinned("setnx-expire", USUAL, "node-restart-everysec", (21_000, 69_368, 43), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
+    pinned("getset-timestamp", USUAL, "", (426, 946, 20), ""),
+    pinned("getset-timestamp", USUAL, "client-skew", (21_922, 49_016, 81), "TWICE owner-only-release lease no-orphan"),
+    pinned("getset-timestamp", USUAL, "client-drift", (3260, 7728, 34), "TWICE owner-only-release lease"),
+    pinned("getset-timestamp", USUAL, "failover", (8400, 19_322, 41), "owner-only-release lease no-orphan"),
+    pinned("getset-timestamp", (2, 2), "client-skew@1", (2794, 7426, 20), ""),
+    pinned("token-renewed", USUAL, "", (442, 1322, 18), ""),
+    pinned("token-renewed", USUAL, "client-pause", (11_000, 39_828, 30), "TWICE lease release-frees"),
+    pinned("token-renewed", USUAL, "loss", (2958, 10_262, 34), "TWICE"),
+    pinned("token-renewed", USUAL, "node-restart-none", (3256, 12_462, 26), "TWICE"),
+    pinned("token-renewed", USUAL, "failover", (4748, 17_384, 26), "TWICE"),
+    pinned("token-renewed", USUAL, "clock-jump", (3648, 14_292, 30), "TWICE lease"),
+    pinned("token-renewed", USUAL, "node-restart-everysec", (37_838, 162_814, 37), "TWICE"),
+    pinned("reentrant-hash", USUAL, "", (566, 1326, 14), ""),
+    pinned("reentrant-hash", USUAL, "client-crash", (1226, 3606, 14), ""),
+    pinned("reentrant-hash", USUAL, "client-pause", (41_394, 118_948, 37), "TWICE reentrancy lease release-frees"),
+    pinned("reentrant-hash", USUAL, "failover", (14_092, 37_406, 30), "TWICE reentrancy release-frees"),
+    pinned("redlock", USUAL, "", (8068, 17_026, 40), ""),
+    pinned("redlock", USUAL, "client-crash", (18_414, 50_028, 40), ""),
+    pinned("redlock", (2, 2), "loss", (53_644, 114_748, 49), ""),
+    pinned("redlock", (2, 2), "clock-jump@1", (33_277, 107_606, 50), "TWICE lease"),
+    pinned("redlock", (2, 2), "failover", (220_254, 532_332, 59), "TWICE lease"),
+    pinned("redlock", (2, 2), "", (6060, 12_730, 39), ""),
+    pinned("redlock", (2, 2), "client-crash", (12_940, 36_268, 39), ""),
+];
+
+fn verify(lock: &str) {
+    let mut seen = 0;
+    let mut changed = Vec::new();
+    for pinned in PINNED.iter().filter(|pinned| pinned.lock == lock) {
+        let file = builtin(lock);
+        let mut sizes = sizes(&file, pinned.clients);
+        sizes.ttl_ticks = pinned.ttl_ticks;
+        let results = check(&file, &sizes, pinned.assumptions);
+        let found = (counts(&results), violated(&results));
+        let expected = (pinned.counts, pinned.violated.replace("TWICE", TWICE));
+        if found != expected {
+            let what = (pinned.clients, pinned.ttl_ticks, pinned.assumptions);
+            changed.push(format!("{what:?}: {found:?}, and not {expected:?}"));
+        }
+        seen += 1;
+    }
+    assert!(changed.is_empty(), "{lock}:\n{}", changed.join("\n"));
+    assert!(seen >= 3, "{lock} has only {seen} pinned worlds");
+}
+
+#[test]
+fn worlds_of_the_token_lock_have_their_sizes() {
+    verify("token");
+}
+
+#[test]
+fn worlds_of_the_token_lock_that_waits_have_their_sizes() {
+    verify("token-wait");
+}
+
+#[test]
+fn worlds_of_setnx_then_expire_have_their_sizes() {
+    verify("setnx-expire");
+}
+
+#[test]
+fn worlds_of_getset_with_timestamps_have_their_sizes() {
+    verify("getset-timestamp");
+}
+
+#[test]
+fn worlds_of_the_renewed_token_have_their_sizes() {
+    verify("token-renewed");
+}
+
+#[test]
+fn worlds_of_the_reentrant_hash_have_their_sizes() {
+    verify("reentrant-hash");
+}
+
+#[test]
+fn worlds_of_redlock_have_their_sizes() {
+    verify("redlock");
+}
+
+#[test]
+fn every_built_in_lock_has_pinned_worlds() {
+    for name in builtin_names() {
+        assert!(PINNED.iter().any(|pinned| pinned.lock == name), "{name}");
+    }
+}
+
+/// The whole report of three sets, as the command line would write it.
+fn report(lock: &str, workers: usize) -> String {
+    let file = builtin(lock);
+    let mut sizes = sizes(&file, 2);
+    sizes.ttl_ticks = 2;
+    let sets = ["", "client-crash", "node-restart-none"].map(|words| set(words, 2));
+    let mut checker = Checker::new(&file, options(&sizes, workers)).unwrap();
+    let report = checker.check(&sets, &NoClock).unwrap();
+    serde_json::to_string_pretty(&report).unwrap()
+}
+
+#[test]
+fn one_worker_and_several_write_the_same_report() {
+    for lock in ["token", "setnx-expire", "token-renewed", "redlock"] {
+        let one = report(lock, 1);
+        assert!(
+            one.contains("\"violated\"") && one.contains("\"holds\""),
+            "{lock}"
+        );
+        for workers in [2, 3] {
+            // Not assert_eq: a report is thousands of lines long.
+            assert!(
+                report(lock, workers) == one,
+                "{lock} with {workers} workers"
+            );
+        }
+    }
+}

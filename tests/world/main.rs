@@ -1,0 +1,15 @@
+//! The rules of the world and the verdicts that come of them.
+
+#[path = "../support/world/mod.rs"]
+mod world_support;
+
+mod counts;
+mod guard;
+mod hand_coded;
+mod merges;
+mod order;
+mod planted;
+mod rules;
+mod servers;
+mod stateright;
+mod trace_length;
