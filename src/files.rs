@@ -15,11 +15,7 @@ use rustix::fs::OFlags;
 /// ever, and reading it never end), if it is larger, or no UTF-8.
 pub fn text(path: &Path, most: u64) -> Result<String> {
     let refused = |why: String| Error::new(ErrorKind::InvalidInput, why);
-    // A pipe without a writer would be waited for.
-    let file = File::options()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
+    let file = open_at_once(path)?;
     if !file.metadata()?.is_file() {
         return Err(refused(
             "it is a folder, a pipe or a device, and no file".into(),
@@ -43,11 +39,7 @@ pub fn open(path: &Path) -> Result<File> {
         tv_sec: 10,
         tv_nsec: 0,
     };
-    // Opening a pipe without a writer would wait for ever.
-    let file = File::options()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
+    let file = open_at_once(path)?;
     let kind = file.metadata()?.file_type();
     if !kind.is_file() && !kind.is_fifo() {
         return Err(Error::new(
@@ -67,6 +59,12 @@ pub fn open(path: &Path) -> Result<File> {
         rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
     }
     Ok(file)
+}
+
+/// Opening a pipe without a writer would wait for ever.
+fn open_at_once(path: &Path) -> Result<File> {
+    let mut options = File::options();
+    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
 /// The longest name of which a file's name is made, in bytes.

@@ -24,6 +24,7 @@ use crate::scenario::{Range, Scenario};
 use crate::shell;
 use crate::torture::agreement;
 use crate::torture::free::{self, FreeError, FreeOptions, FreeRun, Now};
+use crate::torture::setting;
 use crate::torture::strikes::{self, Strike};
 
 use super::real::Real;
@@ -118,7 +119,7 @@ impl Session<'_> {
         };
         let mut scenario = self.scenario.with_lock(&lock.name);
         if self.attach.is_some() {
-            let kind = free::topology_kind(&scenario, lock);
+            let kind = setting::topology_kind(&scenario, lock);
             attach::leave_out(&mut scenario, kind)?;
         }
         let mut failure = None;
@@ -194,7 +195,10 @@ impl Session<'_> {
             attach: self.attach.clone(),
             history: file(".history.jsonl"),
         };
-        write(&file(".schedule.json"), &free::schedule(&options).to_json())?;
+        write(
+            &file(".schedule.json"),
+            &setting::schedule(&options).to_json(),
+        )?;
         let pauses = pause.map_or(String::new(), |(_, ms)| format!(" pauses of {ms} ms,"));
         let title = format!("{}, {},{pauses} seed {seed}", scenario.name, lock.name);
         let Some(run) = self.watched(&title, &options)? else {
@@ -287,7 +291,7 @@ impl Session<'_> {
 /// Whether the scenario has as many servers as the lock works with. Where the
 /// primary may change, a client sees one address.
 fn serves(scenario: &Scenario, lock: &LockFile) -> Result<(), Failure> {
-    let kind = free::topology_kind(scenario, lock);
+    let kind = setting::topology_kind(scenario, lock);
     let seen = if kind.replicates() { 1 } else { kind.nodes() };
     let (min, max) = (lock.nodes.min, lock.nodes.max);
     if (u16::from(min)..=u16::from(max)).contains(&seen) {

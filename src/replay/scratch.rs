@@ -1,8 +1,9 @@
 //! Folders for temporary files, and what a killed run left of them.
 //!
-//! A process has one folder, `lockproof-XXXXXX` where TMPDIR says, and its servers have
-//! theirs inside. It goes with the last of them. A process that is killed cannot clear
-//! up, so whoever makes such a folder first takes away those of dead owners.
+//! A process has one folder, called `lockproof-` and six letters, where TMPDIR says, and
+//! its servers have theirs inside. It goes with the last of them. A process that is
+//! killed cannot clear up, so whoever makes such a folder first takes away those of dead
+//! owners.
 //!
 //! Who is dead? A file in the folder is locked (flock(2)) by its owner for as long as
 //! that lives; the kernel lets go of it with the process, whatever ended that. The

@@ -8,7 +8,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// What `work` gives; `None` if `stop` said so before. Work that is stopped is dropped:
 /// its servers, proxies and clients end, and their folders go.
-pub async fn unless<T>(stop: &dyn Fn() -> bool, work: impl Future<Output = T>) -> Option<T> {
+pub async fn unless<T>(mut stop: impl FnMut() -> bool, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut looks = tokio::time::interval(LOOK);
     loop {

@@ -8,32 +8,27 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::actor::Orders;
 use super::crew::Crew;
+use super::finals::conclude;
 use super::recorder::{Recorder, Tally};
+use super::setting::{
+    lock_nodes, orders, orders_of_probe, patience_ms, schedule, store_options, topology_options,
+};
 use super::store::{Store, StoreError};
-use super::workload::{COUNTER, ELEMENTS, STOCK};
+use super::workload::STOCK;
 use crate::history::{Header, Kind, Process, SCHEMA};
 use crate::lock::LockFile;
-use crate::redis::Reply;
 use crate::replay::binaries::Binary;
 use crate::replay::clock::Library;
 use crate::replay::monotonic::now_ns;
-use crate::replay::nemesis::{Field, NemesisError, NemesisEvent, Phase, Plan, Schedule};
-use crate::replay::protocol::{ClockMode, Init, PROTOCOL};
-use crate::replay::server::{Persistence, Server, ServerError, ServerOptions};
-use crate::replay::topology::{
-    Attachment, ProxyKind, Topology, TopologyError, TopologyKind, TopologyOptions,
-};
-use crate::scenario::{Kind as Servers, Range, Scenario, WorkloadKind};
+use crate::replay::nemesis::{Field, NemesisError, NemesisEvent, Phase, Schedule};
+use crate::replay::server::{Server, ServerError};
+use crate::replay::stoppable::unless;
+use crate::replay::topology::{Attachment, ProxyKind, Topology, TopologyError};
+use crate::scenario::{Scenario, WorkloadKind};
 
-/// The key that all clients compete for on servers of our own; on attached ones it is
-/// drawn.
-const KEY: &str = "lockproof:lock";
 /// How long attached servers may take to be whole again after the last fault.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(15);
-/// A process that did not run for this long has stalled, in ms.
-const STALL_MS: u64 = 50;
 /// How often `watch` is asked.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -155,7 +150,7 @@ pub async fn run(options: &FreeOptions, watch: &mut Watch<'_>) -> Result<FreeRun
     let started = match options.attach {
         // Servers of somebody else's are joined as a whole, so that they can be left.
         Some(_) => Some(starting.await),
-        None => unless_told(watch, || early(began), starting).await,
+        None => unless(|| watch(&early(began)).is_break(), starting).await,
     };
     let (topology, store) = started.ok_or(FreeError::Stopped)?;
     let mut topology = topology?;
@@ -183,25 +178,6 @@ fn early(began: Instant) -> Now {
         elapsed: began.elapsed(),
         tally: Tally::default(),
         faults: Vec::new(),
-    }
-}
-
-/// What `work` gives; `None` if `watch` breaks off before.
-async fn unless_told<T>(
-    watch: &mut Watch<'_>,
-    now: impl Fn() -> Now,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    let mut work = std::pin::pin!(work);
-    let mut looks = tokio::time::interval(LOOK);
-    loop {
-        tokio::select! {
-            biased;
-            done = &mut work => return Some(done),
-            _ = looks.tick() => if watch(&now()).is_break() {
-                return None;
-            }
-        }
     }
 }
 
@@ -263,7 +239,7 @@ async fn play(
             ..early(working)
         };
         let concluding = conclude(options, topology, &mut connection, &recorder, probe);
-        let concluded = unless_told(watch, now, concluding).await;
+        let concluded = unless(|| watch(&now()).is_break(), concluding).await;
         cut_short = concluded.is_none();
         concluded.unwrap_or(Ok(()))?;
     }
@@ -330,175 +306,6 @@ async fn header(options: &FreeOptions, topology: &Topology) -> Header {
         versions,
         params: options.lock.params.clone(),
     }
-}
-
-/// Servers that the lock itself talks to.
-fn lock_nodes(scenario: &Scenario, lock: &LockFile) -> u32 {
-    let expected = scenario.expect.get(&lock.name);
-    let nodes = expected
-        .and_then(|expected| expected.nodes)
-        .or(match scenario.topology.kind {
-            Servers::Masters => scenario.topology.nodes,
-            _ => None,
-        });
-    u32::from(nodes.unwrap_or(lock.nodes.default))
-}
-
-/// The scenario's servers; a lock that asks for several masters gets them.
-pub fn topology_kind(scenario: &Scenario, lock: &LockFile) -> TopologyKind {
-    let nodes = lock_nodes(scenario, lock) as u16;
-    match scenario.topology.kind {
-        Servers::Single | Servers::Masters if nodes > 1 => TopologyKind::Masters { nodes },
-        Servers::Single | Servers::Masters => TopologyKind::Single,
-        Servers::Replicated => TopologyKind::Replicated {
-            replicas: u16::from(scenario.topology.replicas.unwrap_or(1)),
-        },
-        Servers::Sentinel => TopologyKind::Sentinel {
-            sentinels: 3,
-            replicas: 2,
-        },
-        Servers::Cluster => TopologyKind::Cluster {
-            primaries: 3,
-            replicas: 3,
-        },
-    }
-}
-
-fn topology_options(options: &FreeOptions) -> TopologyOptions {
-    let scenario = &options.scenario;
-    let persistence = Persistence::from_name(scenario.topology.persistence.name());
-    TopologyOptions {
-        persistence: persistence.unwrap_or(Persistence::None),
-        node_args: node_arguments(scenario),
-        // One more for the probe after the run.
-        clients: scenario.clients.count as u16 + 1,
-        proxy: options.proxy.clone(),
-        clocks: Some(options.library.clone()),
-        lock_key: KEY.into(),
-        latency_ms: scenario.topology.latency_ms,
-        attach: options.attach.clone(),
-        seed: options.seed,
-        ..TopologyOptions::new(
-            topology_kind(&options.scenario, &options.lock),
-            options.binary.clone(),
-        )
-    }
-}
-
-/// What the servers ask of their replicas.
-fn node_arguments(scenario: &Scenario) -> Vec<String> {
-    let topology = &scenario.topology;
-    let Some(replicas) = topology.min_replicas_to_write else {
-        return Vec::new();
-    };
-    let lag_s = topology.min_replicas_max_lag_s.unwrap_or(10);
-    vec![
-        "--min-replicas-to-write".into(),
-        replicas.to_string(),
-        "--min-replicas-max-lag".into(),
-        lag_s.to_string(),
-    ]
-}
-
-fn store_options(options: &FreeOptions) -> ServerOptions {
-    ServerOptions::new(options.binary.clone())
-}
-
-/// The schedule of this seed.
-pub fn schedule(options: &FreeOptions) -> Schedule {
-    let nemesis = &options.scenario.nemesis;
-    let range = |range: Range| (u64::from(range.0), u64::from(range.1));
-    let plan = Plan {
-        kind: topology_kind(&options.scenario, &options.lock),
-        clients: options.scenario.clients.count as u16,
-        faults: nemesis.faults.clone(),
-        quiet_ms: range(nemesis.quiet_ms),
-        fault_ms: range(nemesis.fault_ms),
-        together: nemesis.together,
-        when: nemesis.when,
-        growing: nemesis.growing,
-    };
-    Schedule::generate(options.seed, &plan, options.duration.as_millis() as u64)
-}
-
-fn orders(
-    options: &FreeOptions,
-    topology: &Topology,
-    client: u32,
-    store: std::net::SocketAddr,
-    (began_ns, until_ns): (u64, u64),
-) -> Orders {
-    let scenario = &options.scenario;
-    let workload = &scenario.workload;
-    let seed = options
-        .seed
-        .wrapping_mul(1_000_003)
-        .wrapping_add(u64::from(client));
-    Orders {
-        process: client,
-        adapter: (options.program.clone(), vec!["worker".into()]),
-        init: Init {
-            id: 0,
-            protocol: PROTOCOL.into(),
-            client: client as u8,
-            owner: format!("client-{client}"),
-            nodes: topology.client_addresses(client as u16),
-            key: topology.options().lock_key.clone(),
-            ttl_ms: scenario.clients.ttl_ms,
-            timeout_ms: scenario.clients.timeout_ms,
-            params: options.lock.params.clone(),
-            lock: Some(options.lock.path.clone()),
-            notes: None,
-            clock: ClockMode::Real,
-            epoch_ms: None,
-            seed,
-        },
-        store,
-        workload: workload.kind,
-        work_ms: workload.work_ms,
-        rest_ms: workload.rest_ms,
-        nested: workload.nested && options.lock.reentrant,
-        within_validity: workload.within_validity,
-        round_ms: workload.round_ms,
-        seed,
-        began_ns,
-        until_ns,
-        acquires_max: None,
-        stall_ms: STALL_MS,
-    }
-}
-
-/// After healing: can anybody acquire?
-fn orders_of_probe(
-    options: &FreeOptions,
-    topology: &Topology,
-    store: std::net::SocketAddr,
-    began_ns: u64,
-) -> Orders {
-    let client = options.scenario.clients.count;
-    let patience_ns = (3 * options.scenario.clients.ttl_ms as u64 + 2000) * 1_000_000;
-    let until_ns = now_ns() + patience_ns + ttl(options).as_nanos() as u64;
-    Orders {
-        acquires_max: Some(1),
-        work_ms: Range(0, 0),
-        rest_ms: Range(20, 20),
-        nested: false,
-        ..orders(options, topology, client, store, (began_ns, until_ns))
-    }
-}
-
-fn ttl(options: &FreeOptions) -> Duration {
-    Duration::from_millis(options.scenario.clients.ttl_ms as u64)
-}
-
-/// How long after the end of a run a client may still be busy.
-fn patience_ms(options: &FreeOptions) -> u64 {
-    let clients = &options.scenario.clients;
-    let work = u64::from(options.scenario.workload.work_ms.1);
-    let operations = 4
-        * (clients.timeout_ms as u64 + 1)
-        * u64::from(lock_nodes(&options.scenario, &options.lock));
-    work + operations + 5000
 }
 
 async fn set_up(
@@ -573,103 +380,4 @@ fn told(event: &NemesisEvent) -> Value {
         Phase::Followed => "followed",
     };
     json!({ "phase": phase, "fault": event.fault, "id": event.id, "details": event.details })
-}
-
-/// The state after healing: what is left on the servers, whether anybody can
-/// acquire, and what the store holds.
-async fn conclude(
-    options: &FreeOptions,
-    topology: &mut Topology,
-    store: &mut Store,
-    recorder: &Recorder,
-    probe: Orders,
-) -> Result<(), FreeError> {
-    let grace = ttl(options) + Duration::from_millis(100);
-    tokio::time::sleep(grace).await;
-    let value =
-        json!({ "keys": keys(options, topology).await, "after_ms": grace.as_millis() as u64 });
-    recorder.say(Process::Harness, Kind::Ok, "final-keys", value);
-    let before = recorder.tally().acquired;
-    let mut crew = Crew::start(options.program.clone(), vec![probe], recorder.clone())
-        .map_err(FreeError::Clients)?;
-    let deadline = Instant::now() + Duration::from_millis(patience_ms(options)) + 4 * ttl(options);
-    while !crew.has_ended() && Instant::now() < deadline {
-        // Sentinel may change its mind after the last fault. That nobody is primary
-        // for a moment is no error.
-        let _ = topology.follow_primary().await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    crew.finish(deadline);
-    let acquired = recorder.tally().acquired > before;
-    let kind = if acquired { Kind::Ok } else { Kind::Fail };
-    recorder.say(Process::Harness, kind, "final-acquire", json!(null));
-    // Last, for the probe has worked under the lock as well.
-    final_store(options, store, recorder).await
-}
-
-async fn final_store(
-    options: &FreeOptions,
-    store: &mut Store,
-    recorder: &Recorder,
-) -> Result<(), FreeError> {
-    let (f, value) = match options.scenario.workload.kind {
-        WorkloadKind::Hold => (
-            "final-counter",
-            json!({ "value": store.number(COUNTER).await? }),
-        ),
-        WorkloadKind::Coupon => (
-            "final-coupons",
-            json!({ "left": store.number(STOCK).await? }),
-        ),
-        WorkloadKind::GuardedSet => {
-            let text = store.text(ELEMENTS).await?.unwrap_or_default();
-            let elements = text
-                .split(',')
-                .filter_map(|element| element.parse::<u64>().ok());
-            (
-                "final-set",
-                json!({ "elements": elements.collect::<Vec<_>>() }),
-            )
-        }
-        WorkloadKind::Lottery => return Ok(()),
-    };
-    recorder.say(Process::Harness, Kind::Ok, f, value);
-    Ok(())
-}
-
-/// Every key that is left on the servers that clients use.
-async fn keys(options: &FreeOptions, topology: &Topology) -> Vec<Value> {
-    let mut found = Vec::new();
-    for (number, party) in topology.nodes().enumerate() {
-        if topology_kind(&options.scenario, &options.lock).replicates()
-            && topology.primary().await.ok() != Some(number as u16)
-        {
-            continue;
-        }
-        for name in topology.keys_of_lock(party).await {
-            let pttl = match topology.ask(party, &["PTTL", &name]).await {
-                Some(Reply::Int(pttl @ -1..)) => pttl,
-                _ => continue,
-            };
-            let value = topology.ask(party, &["GET", &name]).await;
-            let owner = value
-                .as_ref()
-                .and_then(text)
-                .and_then(|token| owner(&token));
-            found.push(json!({ "node": number, "key": name, "pttl_ms": pttl, "owner": owner }));
-        }
-    }
-    found
-}
-
-fn text(reply: &Reply) -> Option<String> {
-    match reply {
-        Reply::Bulk(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        _ => None,
-    }
-}
-
-/// The process that drew a token (`3-17` is the third process's).
-fn owner(token: &str) -> Option<u32> {
-    token.split_once('-')?.0.parse().ok()
 }

@@ -12,7 +12,9 @@
 //! | `workload` | what is done under the lock: hold, coupon, lottery, guarded set |
 //! | `store` | the guarded resource: a Redis of its own that no fault touches |
 //! | `crew` | the actors of a run, started, stopped and killed |
+//! | `setting` | what a scenario and a lock ask for |
 //! | `free` | one run from the first server to the judged history |
+//! | `finals` | what is left after a run and its faults |
 //! | `commands` | what a lock sent to its servers, as events |
 //! | `recorder` | the history, and figures on the way |
 //! | `holders` | who holds just now, for the nemesis to aim at |
@@ -28,10 +30,12 @@ pub mod actor;
 pub mod agreement;
 mod commands;
 mod crew;
+mod finals;
 pub mod free;
 mod holders;
 pub mod rate;
 mod recorder;
+pub mod setting;
 mod stall;
 mod store;
 pub mod strikes;

@@ -151,3 +151,47 @@ fn a_traces_folder_deep_below_none_can_be_written() {
     assert_eq!(said.code, Some(VIOLATION), "{said:#?}");
     assert!(!place.files("deep/er/traces").is_empty());
 }
+
+/// However early: between the fork and the first look there is a moment in which the
+/// signal ends the process that works.
+#[test]
+fn a_check_that_is_ended_as_it_begins_says_so_with_its_exit_code() {
+    let place = Place::new();
+    for (delay_us, signal) in (0..60).zip([Signal::TERM, Signal::INT, Signal::HUP].iter().cycle()) {
+        let child = place.start(LONG);
+        std::thread::sleep(Duration::from_micros(delay_us * 100));
+        kill_process(pid(child.id()), *signal).unwrap();
+        let status = std::os::unix::process::ExitStatusExt::signal;
+        let mut child = child;
+        let ended = child.wait().unwrap();
+        let code = ended.code().or(status(&ended).map(|by| 128 + by));
+        let said = Said::from(child.wait_with_output().unwrap());
+        assert_eq!(code, Some(128 + signal.as_raw()), "{delay_us}: {said:#?}");
+        assert!(!said.err.contains("please report"), "{delay_us}: {said:#?}");
+    }
+}
+
+/// Ctrl-Z, lunch, `fg`.
+#[test]
+fn the_time_for_which_a_check_is_stopped_does_not_count() {
+    let place = Place::new();
+    let child = place.start("check redlock --nodes 3 --all --timeout 6");
+    working(&child);
+    let watching = pid(child.id());
+    kill_process(watching, Signal::TSTP).unwrap();
+    let stopped = |id: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        stat.contains(") T ")
+    };
+    let works = descendants(child.id())[0];
+    let end = Instant::now() + Duration::from_secs(20);
+    while !(stopped(child.id()) && stopped(works)) {
+        assert!(Instant::now() < end, "they do not stop");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(9000));
+    kill_process(watching, Signal::CONT).unwrap();
+    let said = end_of(child);
+    assert!(!said.err.contains("was ended"), "{said:#?}");
+    assert!(said.out.contains("unknown"), "{said:#?}");
+}

@@ -387,7 +387,10 @@ async fn a_killed_harness_leaves_no_server_behind() {
     let directories = tempfile::tempdir().unwrap();
     let mut harness = Command::new(std::env::current_exe().unwrap())
         .env("TMPDIR", directories.path())
-        .args(["--exact", "servers::a_killed_harness_leaves_no_server_behind"])
+        .args([
+            "--exact",
+            "servers::a_killed_harness_leaves_no_server_behind",
+        ])
         .arg("--nocapture")
         .env(CHILD, "1")
         .stdout(Stdio::piped())

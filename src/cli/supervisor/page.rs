@@ -14,8 +14,9 @@ const TEXT_BYTES: usize = 256;
 /// Only atomics: the other process may be in the middle of anything.
 #[repr(C)]
 pub(super) struct Page {
-    /// When what is under way must have ended, in ms of the monotonic clock; 0 if nothing
-    /// is.
+    /// Ms for which both were stopped (Ctrl-Z): they count for nothing.
+    stopped_ms: AtomicU64,
+    /// When what is under way must have ended, in ms of [`Page::now_ms`]; 0 if nothing is.
     end_ms: AtomicU64,
     /// The time that it was given, in ms.
     given_ms: AtomicU64,
@@ -53,16 +54,29 @@ pub(super) fn create() -> io::Result<&'static Page> {
 }
 
 /// Milliseconds of the clock that both processes share.
-pub(super) fn now_ms() -> u64 {
+fn clock_ms() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
 impl Page {
+    /// Milliseconds for which the processes could have run.
+    fn now_ms(&self) -> u64 {
+        clock_ms().saturating_sub(self.stopped_ms.load(Ordering::SeqCst))
+    }
+
+    /// Does what stops both processes, until they go on.
+    pub fn stopped(&self, stop: impl FnOnce()) {
+        let begun = clock_ms();
+        stop();
+        self.stopped_ms
+            .fetch_add(clock_ms() - begun, Ordering::SeqCst);
+    }
+
     /// By how many ms what is under way is late.
     pub fn late_ms(&self) -> Option<u64> {
         let end = self.end_ms.load(Ordering::SeqCst);
-        let late = now_ms().checked_sub(end)?;
+        let late = self.now_ms().checked_sub(end)?;
         (end != 0).then_some(late)
     }
 
@@ -91,13 +105,13 @@ impl Page {
         }
         self.length.store(length, Ordering::SeqCst);
         self.given_ms.store(bound.given_ms, Ordering::SeqCst);
-        self.part_ms.store(now_ms(), Ordering::SeqCst);
+        self.part_ms.store(self.now_ms(), Ordering::SeqCst);
         self.end_ms.store(bound.end_ms, Ordering::SeqCst);
     }
 
     /// What is left of the time is what it takes to end the part that is under way.
     fn is_nearly_over(&self) -> bool {
-        let now = now_ms();
+        let now = self.now_ms();
         let part = now.saturating_sub(self.part_ms.load(Ordering::Relaxed));
         let end = self.end_ms.load(Ordering::Relaxed);
         end != 0 && now + part / CONCLUDING_TENTHS.1 * CONCLUDING_TENTHS.0 >= end
@@ -141,7 +155,7 @@ pub fn watch(time: Duration, what: &str) -> Watched {
         end_ms: page.end_ms.load(Ordering::SeqCst),
     };
     let given_ms = time.as_millis().try_into().unwrap_or(u64::MAX);
-    let end_ms = now_ms().saturating_add(given_ms);
+    let end_ms = page.now_ms().saturating_add(given_ms);
     // A part has no more time than the whole.
     let whole_is_less = before.end_ms != 0 && before.end_ms < end_ms;
     page.set(&match whole_is_less {
@@ -161,7 +175,7 @@ pub fn watch(time: Duration, what: &str) -> Watched {
 /// A part of what is under way begins, which ends by itself.
 pub fn begin_part() {
     if let Some(page) = PAGE.get() {
-        page.part_ms.store(now_ms(), Ordering::SeqCst);
+        page.part_ms.store(page.now_ms(), Ordering::SeqCst);
     }
 }
 

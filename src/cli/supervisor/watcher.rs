@@ -19,13 +19,7 @@ const SHORT_QUARTERS: u64 = 3;
 const SAME_SIGNAL: Duration = Duration::from_millis(300);
 
 /// Signals that are for the working process.
-const FORWARDED: [libc::c_int; 5] = [
-    libc::SIGINT,
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGQUIT,
-    libc::SIGUSR1,
-];
+const FORWARDED: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// The signals that the watching process takes one by one.
 pub struct Signals {
@@ -75,7 +69,10 @@ pub fn watch(child: Pid, page: &Page, signals: &Signals, memory: u64) -> ExitCod
     loop {
         match signals.next() {
             Some(libc::SIGCHLD) | None => {}
-            Some(libc::SIGTSTP) => stop_both(child),
+            Some(libc::SIGTSTP) => {
+                page.stopped(|| stop_both(child));
+                let _ = kill_process_group(child, Signal::CONT);
+            }
             Some(signal) => {
                 let same =
                     |(which, when): (i32, Instant)| which == signal && when.elapsed() < SAME_SIGNAL;
@@ -127,12 +124,11 @@ fn beyond(page: &Page, used: u64, memory: u64) -> Option<String> {
     })
 }
 
-/// Ctrl-Z: the working process is not in the terminal's group, so it is stopped and goes on
-/// with this one.
+/// Ctrl-Z: the working process is not in the terminal's group, so it is stopped with this
+/// one. Gives when this one goes on.
 fn stop_both(child: Pid) {
     let _ = kill_process_group(child, Signal::STOP);
     let _ = kill_process(rustix::process::getpid(), Signal::STOP);
-    let _ = kill_process_group(child, Signal::CONT);
 }
 
 fn end(child: Pid) {
@@ -147,6 +143,8 @@ fn ended(status: WaitStatus, page: &Page) -> ExitCode {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(PANICKED), _) => internal(&format!("lockproof panicked{}", during(page))),
         (Some(code), _) => ExitCode::from(code as u8),
+        // It was asked to end before it had begun to listen.
+        (None, Some(signal)) if FORWARDED.contains(&signal) => ExitCode::from(128 + signal as u8),
         (None, signal) => {
             let signal = signal.map_or("a signal".to_owned(), name);
             internal(&format!("lockproof was ended by {signal}{}", during(page)))
