@@ -40,25 +40,19 @@ pub fn run(args: Args) -> Ended {
     let world = checker.plan(&set).map_err(failure)?;
     drop(bound);
     screen::note(format_args!("the Explorer page: http://{}", args.address));
-    match world.words() {
-        0..=2 => serve::<2>(world, plan, set, args.address),
-        3 => serve::<3>(world, plan, set, args.address),
-        4 => serve::<4>(world, plan, set, args.address),
-        _ => serve::<8>(world, plan, set, args.address),
-    }
+    serve(world, plan, set, args.address)
 }
 
-fn serve<const W: usize>(
-    world: Plan,
-    plan: LockPlan,
-    set: Vec<Switch>,
-    address: SocketAddr,
-) -> Ended {
-    let world: Arc<World<W>> = Arc::new(world.build().map_err(Failure::usage)?);
+/// Words of a state, enough for every world: the page shows few of them, and each other
+/// width would be compiled for it.
+const WORDS: usize = 8;
+
+fn serve(world: Plan, plan: LockPlan, set: Vec<Switch>, address: SocketAddr) -> Ended {
+    let world: Arc<World<WORDS>> = Arc::new(world.build().map_err(Failure::usage)?);
     let drawn = Arc::clone(&world);
     // The drawing needs a live program, which is not shared between threads;
     // each picture starts its own.
-    let svg = move |path: &Path<State<W>>| {
+    let svg = move |path: &Path<State<WORDS>>| {
         let options = plan.options(Vec::new(), ExploreOptions::default());
         let trace = Checker::new(&plan.file, options)
             .and_then(|checker| checker.concretise(&drawn, &set, &path.steps, None, None));

@@ -1,5 +1,6 @@
 //! What clients do by themselves, and the faults that strike them.
 
+use super::Visit;
 use super::{OVERFLOW_GENERATIONS, OVERFLOW_POISON, OVERFLOW_TABLE, Step};
 use crate::lock::{Op, Phase};
 use crate::world::catalogue::Fault;
@@ -7,7 +8,6 @@ use crate::world::client::{Symbolic, THREADS};
 use crate::world::layout::State;
 use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
-use crate::world::system::Transition;
 use crate::world::world::World;
 
 impl<'w, const W: usize> Step<'w, W> {
@@ -173,12 +173,7 @@ impl<'w, const W: usize> Step<'w, W> {
 
     /// The end of what a client does: as it is, and once for each request that a
     /// pause may hold back.
-    pub(super) fn finish_act(
-        self,
-        client: u8,
-        act: Act,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    pub(super) fn finish_act(self, client: u8, act: Act, visit: &mut Visit<'_, W>) {
         let world = self.world;
         if self.sends > 0 && world.left(&self.state, Fault::ClientPause) > 0 {
             for held in 1..=self.sends {
@@ -197,12 +192,7 @@ impl<'w, const W: usize> Step<'w, W> {
 }
 
 impl<const W: usize> World<W> {
-    pub(super) fn client_moves(
-        &self,
-        state: &State<W>,
-        index: usize,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    pub(super) fn client_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
         let client = index as u8;
         if self.crashed(state, index) {
             return;
@@ -223,12 +213,7 @@ impl<const W: usize> World<W> {
     }
 
     /// What a running client does by itself.
-    fn own_moves(
-        &self,
-        state: &State<W>,
-        index: usize,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    fn own_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
         let client = index as u8;
         let fields = &self.clients[index];
         let class = state.get(fields.local) as u16;
@@ -261,7 +246,7 @@ impl<const W: usize> World<W> {
         state: &State<W>,
         index: usize,
         thread: u8,
-        visit: &mut impl FnMut(Transition<State<W>>),
+        visit: &mut Visit<'_, W>,
     ) {
         let client = index as u8;
         let class = state.get(self.clients[index].local);
@@ -296,12 +281,7 @@ impl<const W: usize> World<W> {
                 .any(due)
     }
 
-    fn client_faults(
-        &self,
-        state: &State<W>,
-        index: usize,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    fn client_faults(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
         let client = index as u8;
         let fields = &self.clients[index];
         let class = state.get(fields.local) as u16;

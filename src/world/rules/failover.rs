@@ -4,11 +4,11 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::Step;
+use super::Visit;
 use crate::world::catalogue::Fault;
 use crate::world::config::Promotion;
 use crate::world::layout::State;
 use crate::world::moves::Move;
-use crate::world::system::Transition;
 use crate::world::world::World;
 
 impl<'w, const W: usize> Step<'w, W> {
@@ -101,12 +101,7 @@ impl<'w, const W: usize> Step<'w, W> {
 
 impl<const W: usize> World<W> {
     /// Clients notice the new server, and the old one goes, all at any time.
-    pub(super) fn split_moves(
-        &self,
-        state: &State<W>,
-        index: usize,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    pub(super) fn split_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
         let node = index as u8;
         for client in 0..self.clients.len() {
             if self.runs(state, client) && self.uses_old(state, client, index) {
@@ -127,7 +122,7 @@ impl<const W: usize> World<W> {
         state: &State<W>,
         index: usize,
         promotion: Promotion,
-        visit: &mut impl FnMut(Transition<State<W>>),
+        visit: &mut Visit<'_, W>,
     ) {
         let fault = promotion.fault();
         let promoted = state.get(self.nodes[index].promoted) != 0;
@@ -175,12 +170,7 @@ impl<const W: usize> World<W> {
 
     /// The old server comes back as a replica, where anything can come of it:
     /// another promotion, an answer to WAIT, or a write that needs a replica.
-    pub(super) fn rejoin(
-        &self,
-        state: &State<W>,
-        index: usize,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    pub(super) fn rejoin(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
         let promotes = |one: &Promotion| self.budget_left(state, one.fault()) > 0;
         let asked_for = self.tables.waits() || self.config.asks_for_replicas();
         let matters = asked_for || Promotion::ALL.iter().any(promotes);

@@ -6,10 +6,10 @@
 //! one that is silent nobody knows what it has.
 
 use super::Step;
+use super::Visit;
 use crate::world::catalogue::Fault;
 use crate::world::layout::State;
 use crate::world::moves::Move;
-use crate::world::system::Transition;
 use crate::world::world::World;
 
 impl<'w, const W: usize> Step<'w, W> {
@@ -76,12 +76,7 @@ impl<const W: usize> World<W> {
     }
 
     /// A replica falls silent, counts as gone, and comes back.
-    pub(super) fn silence_moves(
-        &self,
-        state: &State<W>,
-        index: usize,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    pub(super) fn silence_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
         let (node, fields, gone) = (index as u8, &self.nodes[index], self.config.gone());
         for (old, field) in [(false, fields.silent), (true, fields.old_silent)] {
             if (1..gone).contains(&state.get(field)) {

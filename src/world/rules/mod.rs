@@ -93,6 +93,10 @@ pub fn overflow_reason(overflow: u8) -> String {
     texts.join("; ")
 }
 
+/// Who is told of each transition. Behind a pointer, or each of those who ask would get
+/// the rules compiled once more.
+type Visit<'v, const W: usize> = dyn FnMut(Transition<State<W>>) + 'v;
+
 impl<const W: usize> System for World<W> {
     type State = State<W>;
 
@@ -108,7 +112,7 @@ impl<const W: usize> System for World<W> {
     }
 
     fn edges(&self, state: &State<W>, visit: &mut impl FnMut(Transition<State<W>>)) {
-        self.transitions(state, visit);
+        self.transitions(state, &mut |transition| visit(transition));
     }
 
     fn properties(&self) -> Vec<String> {
@@ -136,7 +140,7 @@ impl<const W: usize> System for World<W> {
 
 impl<const W: usize> World<W> {
     /// Every transition, before releases are judged.
-    fn transitions(&self, state: &State<W>, visit: &mut impl FnMut(Transition<State<W>>)) {
+    fn transitions(&self, state: &State<W>, visit: &mut Visit<'_, W>) {
         let open = |client| Some((client, self.open_thread(state, client)?));
         if let Some((client, thread)) = (0..self.clients.len()).find_map(open) {
             self.choices(state, client, thread, visit);
@@ -189,7 +193,7 @@ impl<'w, const W: usize> Step<'w, W> {
         step
     }
 
-    fn finish(self, step: Move, visit: &mut impl FnMut(Transition<State<W>>)) {
+    fn finish(self, step: Move, visit: &mut Visit<'_, W>) {
         visit(Transition {
             action: step.encode(),
             state: self.state,

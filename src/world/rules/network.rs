@@ -1,5 +1,6 @@
 //! Messages and links: requests reach nodes, replies reach clients, or they do not.
 
+use super::Visit;
 use super::{
     OVERFLOW_BLURRED, OVERFLOW_COUNTER, OVERFLOW_POISON, OVERFLOW_SLOTS, OVERFLOW_TABLE, Step,
 };
@@ -9,7 +10,6 @@ use crate::world::config::SLOTS;
 use crate::world::layout::State;
 use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
-use crate::world::system::Transition;
 use crate::world::world::World;
 
 impl<'w, const W: usize> Step<'w, W> {
@@ -224,12 +224,7 @@ impl<'w, const W: usize> Step<'w, W> {
 }
 
 impl<const W: usize> World<W> {
-    pub(super) fn message_moves(
-        &self,
-        state: &State<W>,
-        index: usize,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    pub(super) fn message_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
         let client = index as u8;
         for slot in 0..self.config.slots() {
             let Some(message) = self.message(state, index, slot) else {
@@ -272,7 +267,7 @@ impl<const W: usize> World<W> {
         index: usize,
         slot: usize,
         message: Message,
-        visit: &mut impl FnMut(Transition<State<W>>),
+        visit: &mut Visit<'_, W>,
     ) {
         let (client, place) = (index as u8, slot as u8);
         if self.left(state, Fault::Loss) > 0 {
@@ -307,11 +302,7 @@ impl<const W: usize> World<W> {
         }
     }
 
-    pub(super) fn link_moves(
-        &self,
-        state: &State<W>,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    pub(super) fn link_moves(&self, state: &State<W>, visit: &mut Visit<'_, W>) {
         for index in 0..self.cut.len() {
             let nodes = usize::from(self.config.nodes);
             let (client, node) = ((index / nodes) as u8, (index % nodes) as u8);

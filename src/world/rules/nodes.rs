@@ -1,11 +1,11 @@
 //! Servers: what they hold, and the faults that strike them.
 
+use super::Visit;
 use super::{OVERFLOW_BLURRED, Step};
 use crate::world::catalogue::Fault;
 use crate::world::config::Promotion;
 use crate::world::layout::State;
 use crate::world::moves::Move;
-use crate::world::system::Transition;
 use crate::world::world::World;
 
 impl<'w, const W: usize> Step<'w, W> {
@@ -74,12 +74,7 @@ impl<'w, const W: usize> Step<'w, W> {
 }
 
 impl<const W: usize> World<W> {
-    pub(super) fn node_moves(
-        &self,
-        state: &State<W>,
-        index: usize,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    pub(super) fn node_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
         let node = index as u8;
         let fields = &self.nodes[index];
         if self.is_split(state, index) {

@@ -1,13 +1,13 @@
 //! Ticks, and who has to act before the next one.
 
 use super::Step;
+use super::Visit;
 use crate::lock::Phase;
 use crate::world::catalogue::{Fault, Safety};
 use crate::world::client::{Symbolic, THREADS};
 use crate::world::layout::{Field, State};
 use crate::world::message::{Content, Message};
 use crate::world::moves::Move;
-use crate::world::system::Transition;
 use crate::world::tables::Facts;
 use crate::world::world::World;
 
@@ -121,11 +121,7 @@ impl<'w, const W: usize> Step<'w, W> {
 }
 
 impl<const W: usize> World<W> {
-    pub(super) fn tick_moves(
-        &self,
-        state: &State<W>,
-        visit: &mut impl FnMut(Transition<State<W>>),
-    ) {
+    pub(super) fn tick_moves(&self, state: &State<W>, visit: &mut Visit<'_, W>) {
         if !self.time_may_pass(state) {
             return;
         }

@@ -6,12 +6,12 @@
 //! its last writes nobody knows the replica to have, and a connection, how many
 //! writes came since its last command.
 
+use super::Visit;
 use super::{OVERFLOW_WAIT, Step};
 use crate::world::client::THREADS;
 use crate::world::layout::{Field, State};
 use crate::world::message::{Content, FOR_EVER, Message};
 use crate::world::moves::Move;
-use crate::world::system::Transition;
 use crate::world::tables::Tables;
 use crate::world::world::World;
 
@@ -203,7 +203,7 @@ impl<const W: usize> World<W> {
         index: usize,
         slot: usize,
         message: Message,
-        visit: &mut impl FnMut(Transition<State<W>>),
+        visit: &mut Visit<'_, W>,
     ) {
         let node = usize::from(message.node);
         if message.old || !self.has_replica(state, node) || !self.in_touch(state, node) {
