@@ -14,7 +14,7 @@ run: server build
 	cargo run --locked --release --quiet -- run
 
 test:
-	@scripts/phases.sh setup format lint tests docs licences baseline+fuzz scenarios
+	@scripts/phases.sh setup format lint tests docs+fuzz licences baseline scenarios
 
 server:
 	@scripts/setup.sh

@@ -27,7 +27,8 @@ use lockproof::check::stateright::Adapter;
 use lockproof::check::{CheckOptions, Checker, ExploreOptions, Guard, Sizes, explore};
 use lockproof::lock::LockFile;
 use lockproof::world::catalogue::{Fault, Switch};
-use lockproof::world::{GoalSet, System, World};
+use lockproof::world::packed::Narrow;
+use lockproof::world::{GoalSet, System};
 use stateright::{Checker as _, Model, Property};
 
 /// 7,170,487 states.
@@ -97,7 +98,7 @@ fn run_stateright(
 }
 
 /// Redlock on three nodes under four faults: 4,358,244 states.
-fn world() -> World<3> {
+fn world() -> Narrow<2> {
     let file = LockFile::builtin("redlock").expect("a built-in lock loads");
     let options = CheckOptions {
         sizes: Sizes::for_file(&file),
@@ -122,8 +123,9 @@ fn world() -> World<3> {
         size: fault.default_size(3),
     });
     let mut checker = Checker::new(&file, options).expect("sizes fit");
-    let plan = checker.plan(&switches).expect("the lock closes");
-    plan.build().expect("three words are enough")
+    let world = checker.world(&switches).expect("the lock closes");
+    assert_eq!(world.words(), 2, "as many as a check keeps");
+    Narrow(Arc::new(world))
 }
 
 /// In the child: runs a tool and prints its cost.

@@ -7,9 +7,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 
 use lockproof::check::{CheckOptions, Checker, ExploreOptions, Guard, Observer, Sizes};
 use lockproof::lock::LockFile;
+use lockproof::world::System;
 use lockproof::world::catalogue::{Fault, PROPERTIES, Switch};
 use lockproof::world::walk::random_walk;
-use lockproof::world::{System, World};
 
 struct Silent;
 
@@ -55,7 +55,7 @@ fn closing(c: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter(|| {
                 let mut checker = Checker::new(&file, options(&file, 0)).expect("sizes fit");
-                black_box(checker.plan(&[]).expect("the lock closes").words())
+                black_box(checker.world(&[]).expect("the lock closes").words())
             });
         });
     }
@@ -65,8 +65,7 @@ fn closing(c: &mut Criterion) {
 fn stepping(c: &mut Criterion) {
     let file = file("redlock");
     let mut checker = Checker::new(&file, options(&file, 0)).expect("sizes fit");
-    let plan = checker.plan(&set(Fault::Loss)).expect("the lock closes");
-    let world: World<4> = plan.build().expect("four words are enough");
+    let world = checker.world(&set(Fault::Loss)).expect("the lock closes");
     let states: Vec<_> = (0..20)
         .flat_map(|seed| random_walk(&world, seed, 60))
         .map(|(_, state)| state)

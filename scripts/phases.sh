@@ -4,8 +4,9 @@
 #
 #   scripts/phases.sh PHASE[+PHASE]...
 #
-# A phase that stands behind a plus runs beside the one before it, with the least
-# priority: it takes what that one leaves of the processors, and is shown after it.
+# A phase that stands behind a plus begins beside the one before it, with the least
+# priority: it takes what that one and those after it leave of the processors, and is
+# shown at the end.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . scripts/machine.sh
@@ -33,22 +34,23 @@ tell() {
 }
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
+beside=()
 for phases in "$@"; do
     phase=${phases%%+*}
-    beside=
-    case $phases in *+*) beside=${phases#*+} ;; esac
-    echo "== $phase${beside:+ (and $beside beside it)}"
-    if [ -n "$beside" ]; then
-        run "$beside" nice -n 19 >"$logs/$beside.out" 2>&1 &
+    echo "== $phase"
+    if [ "$phase" != "$phases" ]; then
+        beside+=("${phases#*+}")
+        echo "(and ${phases#*+} beside it)"
+        run "${phases#*+}" nice -n 19 >"$logs/${phases#*+}.out" 2>&1 &
     fi
     run "$phase" env
     tell "$phase"
-    if [ -n "$beside" ]; then
-        wait
-        echo "== $beside"
-        cat "$logs/$beside.out"
-        tell "$beside"
-    fi
+done
+wait
+for phase in ${beside[@]+"${beside[@]}"}; do
+    echo "== $phase"
+    cat "$logs/$phase.out"
+    tell "$phase"
 done
 echo
 echo "== phases"

@@ -13,7 +13,7 @@ const STATES_MAX: usize = 50_000;
 
 /// The path, and after it an attempt of each client that runs, one after the other,
 /// as far as attempts end.
-pub(super) fn followed<const W: usize>(world: &World<W>, path: &Path<State<W>>) -> Path<State<W>> {
+pub(super) fn followed(world: &World, path: &Path<State>) -> Path<State> {
     let mut path = path.clone();
     for client in 0..world.config.clients {
         let steps = attempt(world, *path.last(), client);
@@ -23,14 +23,10 @@ pub(super) fn followed<const W: usize>(world: &World<W>, path: &Path<State<W>>) 
 }
 
 /// The shortest way without faults on which an acquire of the client ends.
-fn attempt<const W: usize>(
-    world: &World<W>,
-    start: State<W>,
-    client: u8,
-) -> Vec<(Action, State<W>)> {
-    let mut from: FxHashMap<State<W>, (State<W>, Action)> = FxHashMap::default();
+fn attempt(world: &World, start: State, client: u8) -> Vec<(Action, State)> {
+    let mut from: FxHashMap<State, (State, Action)> = FxHashMap::default();
     let mut level = vec![start];
-    let phase = |state: &State<W>| world.facade(state, client).phase;
+    let phase = |state: &State| world.facade(state, client).phase;
     while !level.is_empty() && from.len() < STATES_MAX {
         let mut next_level = Vec::new();
         for state in level {
@@ -58,12 +54,12 @@ fn attempt<const W: usize>(
     Vec::new()
 }
 
-fn way<const W: usize>(
-    from: &FxHashMap<State<W>, (State<W>, Action)>,
-    start: State<W>,
-    to: State<W>,
-    last: (Action, State<W>),
-) -> Vec<(Action, State<W>)> {
+fn way(
+    from: &FxHashMap<State, (State, Action)>,
+    start: State,
+    to: State,
+    last: (Action, State),
+) -> Vec<(Action, State)> {
     let mut steps = vec![last];
     let mut at = to;
     while at != start {

@@ -200,6 +200,32 @@ pub struct Exploration<S> {
     pub stuck: Vec<Option<Path<S>>>,
 }
 
+impl<S> Exploration<S> {
+    /// The same with other states.
+    pub fn map<T>(self, to: impl Fn(&S) -> T) -> Exploration<T> {
+        let path = |path: Path<S>| Path {
+            initial: to(&path.initial),
+            steps: path
+                .steps
+                .iter()
+                .map(|(action, state)| (*action, to(state)))
+                .collect(),
+        };
+        let paths =
+            |paths: Vec<Option<Path<S>>>| paths.into_iter().map(|one| one.map(path)).collect();
+        Exploration {
+            states: self.states,
+            transitions: self.transitions,
+            depth: self.depth,
+            complete: self.complete,
+            stop_reason: self.stop_reason,
+            overflow: self.overflow,
+            violations: paths(self.violations),
+            stuck: paths(self.stuck),
+        }
+    }
+}
+
 /// Searches `system`, and reports `progress` once a level and at least once a
 /// million states. Never panics: a panic of the system becomes a
 /// [`StopReason`].

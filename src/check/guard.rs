@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
+use crate::world::World;
 use crate::world::catalogue::Switch;
 use crate::world::concrete;
 use crate::world::tables::Tables;
 use crate::world::walk::random_walk;
-use crate::world::{Plan, World};
 
 use super::{CheckError, Checker};
 
@@ -42,12 +42,8 @@ impl Checker<'_> {
     ///
     /// # Errors
     /// At the first difference.
-    pub(super) fn guard<const W: usize>(
-        &self,
-        set: &[Switch],
-        tables: &Arc<Tables>,
-    ) -> Result<(), CheckError> {
-        let world: World<W> = self.at_ticks(set, tables)?;
+    pub(super) fn guard(&self, set: &[Switch], tables: &Arc<Tables>) -> Result<(), CheckError> {
+        let world: World = self.at_ticks(set, tables)?;
         let Guard {
             seed,
             walks,
@@ -65,14 +61,14 @@ impl Checker<'_> {
     }
 
     /// The world in which everything happens at ticks.
-    pub(super) fn at_ticks<const W: usize>(
+    pub(super) fn at_ticks(
         &self,
         set: &[Switch],
         tables: &Arc<Tables>,
-    ) -> Result<World<W>, CheckError> {
+    ) -> Result<World, CheckError> {
         let mut config = self.world_config(set);
         config.at_ticks = true;
-        Ok(Plan::new(config, Arc::clone(tables)).build()?)
+        Ok(World::new(config, Arc::clone(tables))?)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::world::catalogue::{Fault, PROPERTIES, Property, Safety, Switch};
 use crate::world::closure::{ClosureError, Needs};
 use crate::world::concrete::{self, ConcreteError};
 use crate::world::tables::Tables;
-use crate::world::{Plan, WorldError};
+use crate::world::{World, WorldError};
 
 use super::guard::Guard;
 use super::needs::{find, lag};
@@ -283,19 +283,14 @@ impl<'f> Checker<'f> {
         set: &[Switch],
         observer: &dyn Observer,
     ) -> Result<Vec<CheckResult>, CheckError> {
-        let words = match self.plan(set) {
+        match self.world(set) {
             Err(error) if error.is_stop() => return Ok(self.unknown(set, &error.to_string())),
-            plan => plan?.words(),
-        };
+            world => drop(world?),
+        }
         if let Some(reason) = self.unfollowed(set) {
             return Ok(self.unknown(set, &reason));
         }
-        match words {
-            0..=2 => self.search::<2>(set, observer),
-            3 => self.search::<3>(set, observer),
-            4 => self.search::<4>(set, observer),
-            _ => self.search::<8>(set, observer),
-        }
+        self.search(set, observer)
     }
 
     /// The answers for a set that nobody has the time for.
@@ -331,26 +326,21 @@ impl<'f> Checker<'f> {
         seeds: std::ops::Range<u64>,
         length: usize,
     ) -> Result<Vec<Trace>, CheckError> {
-        let plan = self.plan(set)?;
+        self.world(set)?;
         if let Some(reason) = self.unfollowed(set) {
             return Err(CheckError::Sizes(reason));
         }
-        match plan.words() {
-            0..=2 => self.walk::<2>(set, seeds, length),
-            3 => self.walk::<3>(set, seeds, length),
-            4 => self.walk::<4>(set, seeds, length),
-            _ => self.walk::<8>(set, seeds, length),
-        }
+        self.walk(set, seeds, length)
     }
 
-    /// The world of one assumption set, not yet of a width.
+    /// The world of one assumption set.
     ///
     /// # Errors
-    /// If the lock cannot be closed.
-    pub fn plan(&mut self, set: &[Switch]) -> Result<Plan, CheckError> {
+    /// If the lock cannot be closed, or a state of its world is too large.
+    pub fn world(&mut self, set: &[Switch]) -> Result<World, CheckError> {
         lag(set)?;
         let tables = self.tables(set)?;
-        Ok(Plan::new(self.world_config(set), tables))
+        Ok(World::new(self.world_config(set), tables)?)
     }
 
     pub(super) fn tables(&mut self, set: &[Switch]) -> Result<Arc<Tables>, CheckError> {

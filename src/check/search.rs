@@ -11,22 +11,23 @@ use crate::trace::Trace;
 use crate::world::catalogue::{Branching, Property, Switch};
 use crate::world::concrete::{self, Concrete, ConcreteError, Heading};
 use crate::world::layout::State;
+use crate::world::packed::Narrow;
 use crate::world::rules::overflow_reason;
 use crate::world::tables::Tables;
 use crate::world::walk::random_walk;
-use crate::world::{Action, Plan, World};
+use crate::world::{Action, World};
 
 use super::attempts;
 use super::needs::REACH_MAX;
 use super::{
-    CheckError, CheckResult, Checker, Exploration, Observer, Path, Simulation, StopReason, Verdict,
-    assumptions, explore, simulate,
+    CheckError, CheckResult, Checker, Exploration, ExploreOptions, Observer, Path, Simulation,
+    StopReason, Verdict, assumptions, explore, simulate,
 };
 
 /// A search of one world, and the world.
-struct Searched<const W: usize> {
-    world: Arc<World<W>>,
-    found: Exploration<State<W>>,
+struct Searched {
+    world: Arc<World>,
+    found: Exploration<State>,
 }
 
 /// What a search says of a property.
@@ -39,7 +40,7 @@ enum Answer {
 impl Checker<'_> {
     /// Searches the world of `set`, enlarging the horizon as far as the lock asks
     /// for, and answers for each property.
-    pub(super) fn search<const W: usize>(
+    pub(super) fn search(
         &mut self,
         set: &[Switch],
         observer: &dyn Observer,
@@ -47,7 +48,7 @@ impl Checker<'_> {
         let started = observer.seconds();
         let searched = loop {
             let tables = self.tables(set)?;
-            let searched: Searched<W> = self.explored(set, tables, observer)?;
+            let searched: Searched = self.explored(set, tables, observer)?;
             if self.reach >= REACH_MAX || !searched.beyond_horizon() {
                 break searched;
             }
@@ -61,7 +62,7 @@ impl Checker<'_> {
             let answer = self.answer(set, &searched, &mut again, property, observer)?;
             answers.push((property, answer));
         }
-        self.guard::<W>(set, &searched.world.tables)?;
+        self.guard(set, &searched.world.tables)?;
         let seconds = observer.seconds() - started;
         let cells = answers.into_iter();
         Ok(cells
@@ -69,17 +70,17 @@ impl Checker<'_> {
             .collect())
     }
 
-    fn explored<const W: usize>(
+    fn explored(
         &self,
         set: &[Switch],
         tables: Arc<Tables>,
         observer: &dyn Observer,
-    ) -> Result<Searched<W>, CheckError> {
-        let plan = Plan::new(self.world_config(set), tables);
-        Ok(self.searched(plan.build()?, observer))
+    ) -> Result<Searched, CheckError> {
+        let world = World::new(self.world_config(set), tables)?;
+        Ok(self.searched(world, observer))
     }
 
-    fn searched<const W: usize>(&self, world: World<W>, observer: &dyn Observer) -> Searched<W> {
+    fn searched(&self, world: World, observer: &dyn Observer) -> Searched {
         let world = Arc::new(world);
         let mut options = self.options.explore.clone();
         options.branching = self
@@ -96,16 +97,22 @@ impl Checker<'_> {
         }
         let found = match &self.simulate {
             Some(options) => simulated(simulate(&*world, options)),
-            None => explore(Arc::clone(&world), options, observer.progress()),
+            None => match world.words() {
+                0..=2 => explored::<2>(&world, options, observer),
+                3 => explored::<3>(&world, options, observer),
+                4 => explored::<4>(&world, options, observer),
+                5 | 6 => explored::<6>(&world, options, observer),
+                _ => explored::<8>(&world, options, observer),
+            },
         };
         Searched { world, found }
     }
 
-    fn answer<const W: usize>(
+    fn answer(
         &self,
         set: &[Switch],
-        searched: &Searched<W>,
-        again: &mut Option<Searched<W>>,
+        searched: &Searched,
+        again: &mut Option<Searched>,
         property: Property,
         observer: &dyn Observer,
     ) -> Result<Answer, CheckError> {
@@ -125,11 +132,11 @@ impl Checker<'_> {
 
     /// A violation takes something that happens between two ticks. Maybe another
     /// does not.
-    fn answer_at_ticks<const W: usize>(
+    fn answer_at_ticks(
         &self,
         set: &[Switch],
-        searched: &Searched<W>,
-        again: &mut Option<Searched<W>>,
+        searched: &Searched,
+        again: &mut Option<Searched>,
         (property, what): (Property, String),
         observer: &dyn Observer,
     ) -> Result<Answer, CheckError> {
@@ -154,14 +161,14 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn walk<const W: usize>(
+    pub(super) fn walk(
         &mut self,
         set: &[Switch],
         seeds: std::ops::Range<u64>,
         length: usize,
     ) -> Result<Vec<Trace>, CheckError> {
         let tables = self.tables(set)?;
-        let world: World<W> = self.at_ticks(set, &tables)?;
+        let world: World = self.at_ticks(set, &tables)?;
         seeds
             .map(|seed| {
                 let moves = random_walk(&world, seed, length);
@@ -174,11 +181,11 @@ impl Checker<'_> {
     ///
     /// # Errors
     /// If the tables and the live program part ways.
-    pub fn concretise<const W: usize>(
+    pub fn concretise(
         &self,
-        world: &World<W>,
+        world: &World,
         set: &[Switch],
-        moves: &[(Action, State<W>)],
+        moves: &[(Action, State)],
         property: Option<Property>,
         seed: Option<u64>,
     ) -> Result<Trace, CheckError> {
@@ -186,11 +193,11 @@ impl Checker<'_> {
         Ok(concrete.trace)
     }
 
-    fn concrete<const W: usize>(
+    fn concrete(
         &self,
-        world: &World<W>,
+        world: &World,
         set: &[Switch],
-        moves: &[(Action, State<W>)],
+        moves: &[(Action, State)],
         property: Option<Property>,
         seed: Option<u64>,
     ) -> Result<Concrete, CheckError> {
@@ -207,12 +214,12 @@ impl Checker<'_> {
     }
 }
 
-impl<const W: usize> Searched<W> {
+impl Searched {
     fn beyond_horizon(&self) -> bool {
         beyond_horizon(&self.world)
     }
 
-    fn path(&self, property: Property) -> Option<&Path<State<W>>> {
+    fn path(&self, property: Property) -> Option<&Path<State>> {
         let found = match property {
             Property::Safety(property) => self.found.violations.get(property as usize),
             Property::Branching(property) => self.found.stuck.get(property as usize),
@@ -245,11 +252,7 @@ impl<const W: usize> Searched<W> {
 }
 
 /// A path as its trace shows it: where nobody can acquire any more, everybody tries.
-fn shown<const W: usize>(
-    world: &World<W>,
-    path: &Path<State<W>>,
-    property: Property,
-) -> Path<State<W>> {
+fn shown(world: &World, path: &Path<State>, property: Property) -> Path<State> {
     match property {
         Property::Safety(_) => path.clone(),
         Property::Branching(Branching::DeadlockFreedom) => attempts::followed(world, path),
@@ -262,13 +265,13 @@ fn between_ticks(what: &str) -> Answer {
     ))
 }
 
-fn beyond_horizon<const W: usize>(world: &World<W>) -> bool {
+fn beyond_horizon(world: &World) -> bool {
     let poisons = &world.tables.closure.poisons;
     let mut reached = world.reached.poisons();
     reached.any(|at| poisons[at].kind == RefusalKind::Horizon)
 }
 
-fn violated<const W: usize>(world: &World<W>, concrete: Concrete) -> Answer {
+fn violated(world: &World, concrete: Concrete) -> Answer {
     if concrete.rounded {
         return Answer::Unknown(rounded_because(&world.tables));
     }
@@ -301,6 +304,17 @@ fn cell<S>(
 }
 
 /// What random runs found, as a search that did not see everything.
+/// A search that keeps `W` words of each state.
+fn explored<const W: usize>(
+    world: &Arc<World>,
+    options: ExploreOptions,
+    observer: &dyn Observer,
+) -> Exploration<State> {
+    let narrow = Narrow::<W>(Arc::clone(world));
+    let found = explore(Arc::new(narrow), options, observer.progress());
+    found.map(|state| state.state())
+}
+
 fn simulated<S>(found: Simulation<S>) -> Exploration<S> {
     Exploration {
         states: 0,

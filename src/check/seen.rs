@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::lock::{DRIVEN, LockFile};
+use crate::lock::LockFile;
 use crate::lua::Lines;
 use crate::world::World;
 
@@ -38,7 +38,7 @@ impl Seen {
     }
 
     /// Notes what a search came upon.
-    pub fn note<const W: usize>(&mut self, world: &World<W>, complete: bool) {
+    pub fn note(&mut self, world: &World, complete: bool) {
         let reached = &world.reached;
         self.complete |= complete;
         self.acquired |= reached.acquired();
@@ -98,9 +98,6 @@ fn limits(file: &LockFile) -> Vec<String> {
     if file.reentrant {
         limits.push("holds are nested two deep at most".to_owned());
     }
-    let called = |op: &&String| DRIVEN.contains(&op.as_str());
-    let declared = file.operations.iter().filter(|op| !called(op));
-    limits.extend(declared.map(|op| format!("`{op}` is declared and never called")));
     limits
 }
 

@@ -9,7 +9,7 @@ use crate::check::stateright::serve_explorer;
 use crate::check::{Checker, ExploreOptions, Path};
 use crate::report::diagram;
 use crate::world::layout::State;
-use crate::world::{Plan, World, catalogue::Switch};
+use crate::world::{World, catalogue::Switch};
 
 use super::check::failure;
 use super::plan::{LockArgs, LockPlan};
@@ -37,22 +37,17 @@ pub fn run(args: Args) -> Ended {
     let set = plan.sets[0].clone();
     let options = plan.options(Vec::new(), ExploreOptions::default());
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
-    let world = checker.plan(&set).map_err(failure)?;
+    let world = Arc::new(checker.world(&set).map_err(failure)?);
     drop(bound);
     screen::note(format_args!("the Explorer page: http://{}", args.address));
     serve(world, plan, set, args.address)
 }
 
-/// Words of a state, enough for every world: the page shows few of them, and each other
-/// width would be compiled for it.
-const WORDS: usize = 8;
-
-fn serve(world: Plan, plan: LockPlan, set: Vec<Switch>, address: SocketAddr) -> Ended {
-    let world: Arc<World<WORDS>> = Arc::new(world.build().map_err(Failure::usage)?);
+fn serve(world: Arc<World>, plan: LockPlan, set: Vec<Switch>, address: SocketAddr) -> Ended {
     let drawn = Arc::clone(&world);
     // The drawing needs a live program, which is not shared between threads;
     // each picture starts its own.
-    let svg = move |path: &Path<State<WORDS>>| {
+    let svg = move |path: &Path<State>| {
         let options = plan.options(Vec::new(), ExploreOptions::default());
         let trace = Checker::new(&plan.file, options)
             .and_then(|checker| checker.concretise(&drawn, &set, &path.steps, None, None));

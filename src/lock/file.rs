@@ -18,17 +18,12 @@ use crate::lua::text::{self, Text};
 use crate::lua::{Code, Key, Machine, Pause, RefusalKind, Stop, Table, TableId, Thread, Value, Vm};
 use crate::{files, nearest};
 
-/// Names of operations that a file may declare. The driver calls `acquire` and
-/// `release`; the others are listed, so that what a file lacks is *not
-/// applicable* and never invented.
-pub(crate) const OPERATIONS: [&str; 6] = [
-    "acquire",
-    "release",
-    "renew",
-    "try_acquire",
-    "acquire_read",
-    "acquire_write",
-];
+/// The operations of a lock. A file has both.
+pub const OPERATIONS: [&str; 2] = ["acquire", "release"];
+
+/// Operations that other locks have. Nothing calls them, so no verdict would be about
+/// them, and a file that has one is refused.
+const UNCALLED: [&str; 4] = ["renew", "try_acquire", "acquire_read", "acquire_write"];
 
 pub(crate) const FIELDS: [&str; 9] = [
     "name",
@@ -41,9 +36,6 @@ pub(crate) const FIELDS: [&str; 9] = [
     "scripts",
     "ttl_step",
 ];
-
-/// The operations that the driver calls.
-pub const DRIVEN: [&str; 2] = ["acquire", "release"];
 
 /// How many independent servers a lock works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +61,6 @@ pub struct LockFile {
     pub text: Arc<str>,
     /// SHA-256 (hex) over the file and its scripts in name order.
     pub sha256: String,
-    /// Declared operations, in alphabetical order.
-    pub operations: Vec<String>,
     /// May a holder acquire again?
     pub reentrant: bool,
     /// A background thread renews the lease for as long as the lock is held, so the
@@ -134,7 +124,6 @@ impl LockFile {
             description: String::new(),
             path: shown.to_string(),
             sha256: String::new(),
-            operations: Vec::new(),
             reentrant: false,
             renews: false,
             keys: Keys::default(),
@@ -166,7 +155,7 @@ impl LockFile {
         };
         file.description = fields.text("description")?.unwrap_or_default();
         file.sha256 = hash(text, &scripts);
-        file.operations = fields.operations()?;
+        fields.operations()?;
         file.reentrant = fields.flag("reentrant")?;
         file.renews = fields.flag("renews")?;
         file.keys = fields.keys()?;
@@ -358,6 +347,12 @@ impl Fields<'_> {
             if FIELDS.contains(&name.as_str()) || OPERATIONS.contains(&name.as_str()) {
                 continue;
             }
+            if UNCALLED.contains(&name.as_str()) {
+                return Err(self.wrong(format!(
+                    "`{name}` is never called, so no verdict would be about it: leave it out \
+                     (a lock whose own thread renews the lease says `renews = true`)"
+                )));
+            }
             let hint = nearest::hint(&name, &[&FIELDS[..], &OPERATIONS].concat());
             return Err(self.wrong(format!("`{name}` is not a field of a lock; {hint}")));
         }
@@ -423,29 +418,21 @@ impl Fields<'_> {
         Keys::declared(&declared).map_err(|message| self.wrong(message))
     }
 
-    fn operations(&self) -> Result<Vec<String>, LockError> {
-        let mut found = Vec::new();
+    fn operations(&self) -> Result<(), LockError> {
         for name in OPERATIONS {
-            match self.get(name) {
-                Value::Nil => {}
-                Value::Function(_) => found.push(name.to_string()),
-                other => {
-                    return Err(self.wrong(format!(
-                        "`{name}` must be a function of `lock`, not a {}",
-                        other.type_name()
-                    )));
+            let wrong = match self.get(name) {
+                Value::Function(_) => continue,
+                Value::Nil => {
+                    format!("the lock has no `{name}`; add `{name} = function(lock) ... end`")
                 }
-            }
+                other => format!(
+                    "`{name}` must be a function of `lock`, not a {}",
+                    other.type_name()
+                ),
+            };
+            return Err(self.wrong(wrong));
         }
-        for needed in ["acquire", "release"] {
-            if !found.iter().any(|name| name == needed) {
-                return Err(self.wrong(format!(
-                    "the lock has no `{needed}`; add `{needed} = function(lock) ... end`"
-                )));
-            }
-        }
-        found.sort();
-        Ok(found)
+        Ok(())
     }
 
     fn nodes(&self) -> Result<NodeCount, LockError> {

@@ -32,7 +32,7 @@ mod types;
 mod words;
 
 pub use error::LockError;
-pub use file::{DRIVEN, LockFile, NodeCount};
+pub use file::{LockFile, NodeCount, OPERATIONS};
 pub use keys::{Keys, Role};
 pub use program::Program;
 pub use registry::builtin_names;

@@ -3,11 +3,41 @@
 //! Each field gets just the bits that its table needs. No field crosses a
 //! word, so reading and writing one is a shift and a mask.
 
-/// A packed world state of `W` words.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct State<const W: usize>(pub [u64; W]);
+/// Words of the largest state.
+pub const WORDS: usize = 8;
 
-impl<const W: usize> std::fmt::Debug for State<W> {
+/// A world state.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct State(pub [u64; WORDS]);
+
+/// As much of a world state as a world uses: what a search keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Packed<const W: usize>([u64; W]);
+
+impl<const W: usize> Packed<W> {
+    /// The first words of a state; the others are 0.
+    #[inline(always)]
+    pub fn of(state: &State) -> Packed<W> {
+        debug_assert!(state.0[W..].iter().all(|word| *word == 0));
+        Packed(std::array::from_fn(|word| state.0[word]))
+    }
+
+    /// The state.
+    #[inline(always)]
+    pub fn state(&self) -> State {
+        let mut words = [0; WORDS];
+        words[..W].copy_from_slice(&self.0);
+        State(words)
+    }
+}
+
+impl<const W: usize> std::fmt::Debug for Packed<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.state().fmt(f)
+    }
+}
+
+impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for word in self.0 {
             write!(f, "{word:016x}")?;
@@ -38,17 +68,17 @@ impl Field {
     }
 }
 
-impl<const W: usize> State<W> {
+impl State {
     /// A mask that lets everything through but these fields.
-    pub fn mask_without(fields: impl IntoIterator<Item = Field>) -> State<W> {
-        let mut mask = State([u64::MAX; W]);
+    pub fn mask_without(fields: impl IntoIterator<Item = Field>) -> State {
+        let mut mask = State([u64::MAX; WORDS]);
         fields.into_iter().for_each(|field| mask.set(field, 0));
         mask
     }
 
     /// The state with what the mask leaves out set to 0.
     #[inline(always)]
-    pub fn masked(&self, mask: &State<W>) -> State<W> {
+    pub fn masked(&self, mask: &State) -> State {
         State(std::array::from_fn(|word| self.0[word] & mask.0[word]))
     }
 
@@ -123,7 +153,7 @@ mod tests {
             .map(|most| packer.field(most))
             .to_vec();
         let values = [1, 4, 999, 0, 66_000, 200, 11, 123_456_789];
-        let mut state = State::<3>([0; 3]);
+        let mut state = State([0; WORDS]);
         for (field, value) in fields.iter().zip(values) {
             state.set(*field, value);
         }

@@ -23,6 +23,7 @@ pub mod message;
 pub mod minimise;
 pub mod moves;
 pub mod node;
+pub mod packed;
 pub mod program;
 mod reached;
 mod reading;

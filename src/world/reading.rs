@@ -7,23 +7,23 @@ use super::message::{Content, Message};
 use super::tables::{Facts, NONE};
 use super::world::World;
 
-impl<const W: usize> World<W> {
-    pub(super) fn crashed(&self, state: &State<W>, client: usize) -> bool {
+impl World {
+    pub(super) fn crashed(&self, state: &State, client: usize) -> bool {
         state.get(self.clients[client].status) == 1
     }
 
     /// Ticks that the client has been paused for, if it is paused.
-    pub(super) fn paused(&self, state: &State<W>, client: usize) -> Option<u8> {
+    pub(super) fn paused(&self, state: &State, client: usize) -> Option<u8> {
         let status = state.get(self.clients[client].status);
         (status >= 2).then(|| (status - 2) as u8)
     }
 
     /// Up and running.
-    pub(super) fn runs(&self, state: &State<W>, client: usize) -> bool {
+    pub(super) fn runs(&self, state: &State, client: usize) -> bool {
         state.get(self.clients[client].status) == 0
     }
 
-    pub(super) fn node_paused(&self, state: &State<W>, node: usize) -> Option<u8> {
+    pub(super) fn node_paused(&self, state: &State, node: usize) -> Option<u8> {
         state
             .get(self.nodes[node].pause)
             .checked_sub(1)
@@ -34,7 +34,7 @@ impl<const W: usize> World<W> {
     /// the keyspaces before the node's last write, before its last two, ..;
     /// nothing if it has no replica.
     #[inline]
-    pub(super) fn history(&self, state: &State<W>, node: usize) -> &[Field] {
+    pub(super) fn history(&self, state: &State, node: usize) -> &[Field] {
         let fields = &self.nodes[node];
         let lag = if state.get(fields.promoted) == 0 {
             self.lag
@@ -45,7 +45,7 @@ impl<const W: usize> World<W> {
     }
 
     /// What a node's replica holds if it lacks the node's last `lost` writes.
-    pub(super) fn replica(&self, state: &State<W>, node: usize, lost: usize) -> usize {
+    pub(super) fn replica(&self, state: &State, node: usize, lost: usize) -> usize {
         match lost.checked_sub(1) {
             None => state.get(self.nodes[node].keyspace),
             Some(writes) => state.get(self.nodes[node].history[writes]),
@@ -54,7 +54,7 @@ impl<const W: usize> World<W> {
 
     /// The old server of a node is still in service beside the new one.
     #[inline]
-    pub(super) fn is_split(&self, state: &State<W>, node: usize) -> bool {
+    pub(super) fn is_split(&self, state: &State, node: usize) -> bool {
         state.get(self.nodes[node].promoted) == 2
     }
 
@@ -63,12 +63,12 @@ impl<const W: usize> World<W> {
     }
 
     /// What the client sends to the node now goes to the node's old server.
-    pub(super) fn uses_old(&self, state: &State<W>, client: usize, node: usize) -> bool {
+    pub(super) fn uses_old(&self, state: &State, client: usize, node: usize) -> bool {
         self.is_split(state, node) && state.get(self.moved(client, node)) == 0
     }
 
     /// A replica stands behind the node's present server.
-    pub(super) fn has_replica(&self, state: &State<W>, node: usize) -> bool {
+    pub(super) fn has_replica(&self, state: &State, node: usize) -> bool {
         state.get(self.nodes[node].promoted) == 0
     }
 
@@ -76,7 +76,7 @@ impl<const W: usize> World<W> {
         self.cut[client * usize::from(self.config.nodes) + node]
     }
 
-    pub(super) fn message(&self, state: &State<W>, client: usize, slot: usize) -> Option<Message> {
+    pub(super) fn message(&self, state: &State, client: usize, slot: usize) -> Option<Message> {
         self.messages.unpack(state.get(self.slots(client)[slot]))
     }
 
@@ -87,7 +87,7 @@ impl<const W: usize> World<W> {
     }
 
     /// The class of a client's automaton, the time of a pause counted in.
-    pub(super) fn class_now(&self, state: &State<W>, client: usize) -> u16 {
+    pub(super) fn class_now(&self, state: &State, client: usize) -> u16 {
         let class = state.get(self.clients[client].local) as u16;
         match self.paused(state, client) {
             Some(ticks) if ticks > 0 => self
@@ -100,7 +100,7 @@ impl<const W: usize> World<W> {
 
     /// The thread of a client that stands at an open comparison of times. It goes on
     /// at once: nothing else happens before.
-    pub(super) fn open_thread(&self, state: &State<W>, client: usize) -> Option<u8> {
+    pub(super) fn open_thread(&self, state: &State, client: usize) -> Option<u8> {
         if self.crashed(state, client) {
             return None;
         }
@@ -113,13 +113,13 @@ impl<const W: usize> World<W> {
     }
 
     /// B of a client; a dead one believes nothing.
-    pub fn believes(&self, state: &State<W>, client: usize) -> bool {
+    pub fn believes(&self, state: &State, client: usize) -> bool {
         let class = state.get(self.clients[client].local);
         !self.crashed(state, client) && self.tables.facts[class].believes
     }
 
     /// V of a client, on its own clock.
-    pub fn valid(&self, state: &State<W>, client: usize) -> bool {
+    pub fn valid(&self, state: &State, client: usize) -> bool {
         !self.crashed(state, client)
             && self.is_valid(&self.tables.facts[usize::from(self.class_now(state, client))])
     }
@@ -135,49 +135,49 @@ impl<const W: usize> World<W> {
     // ---- the concrete side compares with these ----
 
     /// The class of a client's automaton, as it was when it last ran.
-    pub fn class(&self, state: &State<W>, client: usize) -> u16 {
+    pub fn class(&self, state: &State, client: usize) -> u16 {
         state.get(self.clients[client].local) as u16
     }
 
     /// The number of a node's keyspace.
-    pub fn keyspace(&self, state: &State<W>, node: usize) -> u16 {
+    pub fn keyspace(&self, state: &State, node: usize) -> u16 {
         state.get(self.nodes[node].keyspace) as u16
     }
 
     /// The numbers of the keyspaces that a node's replica may hold besides the
     /// node's own: before its last write, before its last two, ..
-    pub fn behind(&self, state: &State<W>, node: usize) -> Vec<u16> {
+    pub fn behind(&self, state: &State, node: usize) -> Vec<u16> {
         let history = self.history(state, node).iter();
         history.map(|field| state.get(*field) as u16).collect()
     }
 
     /// The number of the keyspace of a node's old server, while that serves on.
-    pub fn old(&self, state: &State<W>, node: usize) -> Option<u16> {
+    pub fn old(&self, state: &State, node: usize) -> Option<u16> {
         self.is_split(state, node)
             .then(|| state.get(self.nodes[node].old) as u16)
     }
 
     /// For how long a node's server and its old one have not heard of their
     /// replicas (see [`NodeFields`]).
-    pub(super) fn silence(&self, state: &State<W>, node: usize) -> [usize; 2] {
+    pub(super) fn silence(&self, state: &State, node: usize) -> [usize; 2] {
         let fields = &self.nodes[node];
         [fields.silent, fields.old_silent].map(|field| state.get(field))
     }
 
     /// What can be seen of a client.
-    pub fn facade(&self, state: &State<W>, client: u8) -> &Facade {
+    pub fn facade(&self, state: &State, client: u8) -> &Facade {
         let class = self.class(state, usize::from(client));
         let local = self.tables.representatives[usize::from(class)];
         &self.tables.closure.locals[local as usize].facade
     }
 
     /// The client stands at a comparison of times that is open.
-    pub fn is_open(&self, state: &State<W>, client: u8) -> bool {
+    pub fn is_open(&self, state: &State, client: u8) -> bool {
         self.open_thread(state, usize::from(client)).is_some()
     }
 
     /// The messages in flight of a client.
-    pub fn messages_of(&self, state: &State<W>, client: u8) -> Vec<Message> {
+    pub fn messages_of(&self, state: &State, client: u8) -> Vec<Message> {
         let slots = 0..self.slots_used;
         slots
             .filter_map(|slot| self.message(state, usize::from(client), slot))
@@ -185,12 +185,7 @@ impl<const W: usize> World<W> {
     }
 
     /// What the server makes of a request that it executes now.
-    pub fn execution(
-        &self,
-        state: &State<W>,
-        message: &Message,
-        alone: bool,
-    ) -> Option<&Execution> {
+    pub fn execution(&self, state: &State, message: &Message, alone: bool) -> Option<&Execution> {
         let Content::Request(command) = message.content else {
             return None;
         };
@@ -206,24 +201,24 @@ impl<const W: usize> World<W> {
     }
 
     /// A server's reply as the client reads it now.
-    pub fn local_reply(&self, state: &State<W>, client: u8, reply: u16) -> u16 {
+    pub fn local_reply(&self, state: &State, client: u8, reply: u16) -> u16 {
         let client = usize::from(client);
         let skew = state.get(self.clients[client].skew);
         self.tables.local_reply(client, skew, reply)
     }
 
     /// The message in a slot.
-    pub fn message_in(&self, state: &State<W>, client: u8, slot: u8) -> Option<Message> {
+    pub fn message_in(&self, state: &State, client: u8, slot: u8) -> Option<Message> {
         self.message(state, usize::from(client), usize::from(slot))
     }
 
     /// The client's clock offset in ticks.
-    pub fn skew_ticks(&self, state: &State<W>, client: u8) -> i8 {
+    pub fn skew_ticks(&self, state: &State, client: u8) -> i8 {
         self.tables.needs.skews[state.get(self.clients[usize::from(client)].skew)]
     }
 
     /// The token generations that a client's requests in flight name.
-    pub fn generations_in_flight(&self, state: &State<W>, client: usize) -> u8 {
+    pub fn generations_in_flight(&self, state: &State, client: usize) -> u8 {
         (0..self.slots_used)
             .filter_map(|slot| match self.message(state, client, slot)?.content {
                 Content::Request(command) => Some(self.tables.generations[usize::from(command)]),

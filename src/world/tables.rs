@@ -61,9 +61,9 @@ pub struct Tables {
     pub closure: Closure,
     /// Class of each unminimised local state.
     pub class_of: Vec<u16>,
-    /// One unminimised local state of each class.
     /// Commands that only releases send.
     pub releases: Vec<bool>,
+    /// One unminimised local state of each class.
     pub representatives: Vec<u32>,
     pub facts: Vec<Facts>,
     pub inputs: InputSpace,

@@ -11,16 +11,12 @@ use super::world::World;
 /// A seeded random walk of up to `length` moves from the start. Faults are
 /// chosen less often than other moves, so that a budget is not spent before
 /// anything happened; a walk never enters what the model cannot represent.
-pub fn random_walk<const W: usize>(
-    world: &World<W>,
-    seed: u64,
-    length: usize,
-) -> Vec<(Action, State<W>)> {
+pub fn random_walk(world: &World, seed: u64, length: usize) -> Vec<(Action, State)> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut state = world.start();
     let mut moves = Vec::with_capacity(length);
     while moves.len() < length {
-        let mut choices: Vec<(u32, Transition<State<W>>)> = Vec::new();
+        let mut choices: Vec<(u32, Transition<State>)> = Vec::new();
         world.successors(&state, &mut |transition| {
             if transition.overflow == 0 {
                 choices.push((weight(&transition), transition));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::catalogue::{FAULTS, Fault};
 use super::client::THREADS;
 use super::config::{LAG_MAX, SLOTS, WorldConfig};
-use super::layout::{Field, Packer, State};
+use super::layout::{Field, Packer, State, WORDS};
 use super::message::MessageLayout;
 use super::reached::Reached;
 use super::rules::Frees;
@@ -77,8 +77,8 @@ pub(super) struct NodeFields {
     pub unacknowledged: Field,
 }
 
-/// The world as a transition system over states of `W` words.
-pub struct World<const W: usize> {
+/// The world as a transition system.
+pub struct World {
     pub config: WorldConfig,
     pub tables: Arc<Tables>,
     pub(super) clients: Vec<ClientFields>,
@@ -110,12 +110,13 @@ pub struct World<const W: usize> {
     /// Writes that a replica may lag behind.
     pub(super) lag: usize,
     bits: usize,
+    words: usize,
     /// What a search came upon.
     pub reached: Reached,
     /// Leaves out budgets of faults, and what only safety properties remember.
-    pub(super) bare: State<W>,
+    pub(super) bare: State,
     /// What is known of what releases left, by client and state.
-    pub(super) frees: Mutex<Frees<W>>,
+    pub(super) frees: Mutex<Frees>,
 }
 
 /// Why a world could not be built.
@@ -128,25 +129,12 @@ pub enum WorldError {
     TooWide { bits: usize, most: usize },
 }
 
-/// Where everything stands, before the width is known.
-pub struct Plan {
-    config: WorldConfig,
-    tables: Arc<Tables>,
-    packer: Packer,
-    clients: Vec<ClientFields>,
-    nodes: Vec<NodeFields>,
-    cut: Vec<Field>,
-    pub(super) moved: Vec<Field>,
-    since: Vec<Field>,
-    unsure: Vec<Field>,
-    budget: [Field; FAULTS.len()],
-    struck: Field,
-    messages: MessageLayout,
-}
-
-impl Plan {
+impl World {
     /// Lays out the states of a world.
-    pub fn new(config: WorldConfig, tables: Arc<Tables>) -> Plan {
+    ///
+    /// # Errors
+    /// If a state does not fit.
+    pub fn new(config: WorldConfig, tables: Arc<Tables>) -> Result<World, WorldError> {
         let mut packer = Packer::default();
         let (_, delay) = config.switch(Fault::Delay);
         let messages = MessageLayout::new(
@@ -158,7 +146,7 @@ impl Plan {
             tables.waits(),
             config.switch(Fault::ClientPause).0 > 0,
         );
-        let clients = (0..config.clients)
+        let clients: Vec<ClientFields> = (0..config.clients)
             .map(|_| client_fields(&config, &tables, &messages, &mut packer))
             .collect();
         let nodes = (0..config.nodes)
@@ -180,10 +168,35 @@ impl Plan {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
         }
         let struck = packer.field(config.order.len());
-        Plan {
+        let bits = packer.bits();
+        if packer.words() > WORDS {
+            return Err(WorldError::TooWide {
+                bits,
+                most: WORDS * 64,
+            });
+        }
+        let mut place = [0; FAULTS.len()];
+        for (at, fault) in config.order.iter().enumerate() {
+            place[*fault as usize] = at as u8;
+        }
+        let no_skew = tables.needs.skews.iter().position(|skew| *skew == 0);
+        let ghosts =
+            (clients.iter()).flat_map(|client| [client.effect, client.grace, client.hampered]);
+        // From when a lease counts depends on what took effect.
+        let effects = clients.iter().map(|client| client.effective);
+        let effects = effects.filter(|_| !tables.counts_leases);
+        let faults = budget.iter().copied().chain([struck]);
+        let bare = State::mask_without(ghosts.chain(effects).chain(faults));
+        Ok(World {
+            bare,
+            slots_used: config.slots(),
+            lag: config.lag(),
+            fresh: tables.class_of[0],
+            reached: Reached::new(tables.closure.poisons.len(), tables.closure.commands.len()),
+            frees: Mutex::default(),
+            no_skew: no_skew.map_or(0, |index| index as u8),
             config,
             tables,
-            packer,
             clients,
             nodes,
             cut,
@@ -192,60 +205,10 @@ impl Plan {
             unsure,
             budget,
             struck,
-            messages,
-        }
-    }
-
-    /// Words that a state takes.
-    pub fn words(&self) -> usize {
-        self.packer.words()
-    }
-
-    /// The world over states of `W` words.
-    ///
-    /// # Errors
-    /// If a state does not fit.
-    pub fn build<const W: usize>(self) -> Result<World<W>, WorldError> {
-        let bits = self.packer.bits();
-        if self.packer.words() > W {
-            return Err(WorldError::TooWide { bits, most: W * 64 });
-        }
-        let mut place = [0; FAULTS.len()];
-        for (at, fault) in self.config.order.iter().enumerate() {
-            place[*fault as usize] = at as u8;
-        }
-        let no_skew = self.tables.needs.skews.iter().position(|skew| *skew == 0);
-        let ghosts =
-            (self.clients.iter()).flat_map(|client| [client.effect, client.grace, client.hampered]);
-        // From when a lease counts depends on what took effect.
-        let effects = self.clients.iter().map(|client| client.effective);
-        let effects = effects.filter(|_| !self.tables.counts_leases);
-        let faults = self.budget.iter().copied().chain([self.struck]);
-        let bare = State::mask_without(ghosts.chain(effects).chain(faults));
-        Ok(World {
-            bare,
-            slots_used: self.config.slots(),
-            lag: self.config.lag(),
-            fresh: self.tables.class_of[0],
-            reached: Reached::new(
-                self.tables.closure.poisons.len(),
-                self.tables.closure.commands.len(),
-            ),
-            frees: Mutex::default(),
-            no_skew: no_skew.map_or(0, |index| index as u8),
-            config: self.config,
-            tables: self.tables,
-            clients: self.clients,
-            nodes: self.nodes,
-            cut: self.cut,
-            moved: self.moved,
-            since: self.since,
-            unsure: self.unsure,
-            budget: self.budget,
-            struck: self.struck,
             place,
-            messages: self.messages,
+            messages,
             bits,
+            words: packer.words(),
         })
     }
 }
@@ -324,15 +287,20 @@ fn node_fields(config: &WorldConfig, tables: &Tables, packer: &mut Packer) -> No
     }
 }
 
-impl<const W: usize> World<W> {
+impl World {
     /// Bits of a state that are in use.
     pub fn bits(&self) -> usize {
         self.bits
     }
 
+    /// Words of a state that are in use.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
     /// The state before anything happened.
-    pub fn start(&self) -> State<W> {
-        let mut state = State([0; W]);
+    pub fn start(&self) -> State {
+        let mut state = State([0; WORDS]);
         for client in &self.clients {
             state.set(client.local, usize::from(self.fresh));
             state.set(client.skew, usize::from(self.no_skew));

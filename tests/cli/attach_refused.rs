@@ -117,6 +117,36 @@ mod with_toxiproxy {
     }
 
     #[test]
+    fn a_server_with_other_settings_than_the_scenario_has_is_refused_until_it_has_them() {
+        let mut lab = Lab::new();
+        let primary = lab.server(&[]);
+        let replica = lab.replica("127.0.0.1", primary);
+        lab.attach(&[primary, replica], &[]);
+        let topology = "kind = \"replicated\"\nreplicas = 1\nmin_replicas_to_write = 1\nmin_replicas_max_lag_s = 3";
+        let words = |name: &str, is: &str, wanted: &str| {
+            [
+                "node-0".to_owned(),
+                format!("`{name}` is `{is}`"),
+                format!("CONFIG SET {name} {wanted}"),
+            ]
+        };
+        let all = [primary, replica];
+        for (name, is, wanted) in [
+            ("min-replicas-to-write", "0", "1"),
+            ("min-replicas-max-lag", "10", "3"),
+        ] {
+            let words = words(name, is, wanted);
+            let words = words.each_ref().map(String::as_str);
+            refused(&lab, &all, (topology, ""), &words);
+            for server in all {
+                lab.ask(server, &["CONFIG", "SET", name, wanted]);
+            }
+        }
+        let said = lab.torture(topology, CUT, "");
+        assert_eq!(said.code, Some(FINE), "{said:#?}");
+    }
+
+    #[test]
     fn a_server_that_is_given_twice_is_refused() {
         let mut lab = Lab::new();
         let port = lab.server(&[]);

@@ -454,8 +454,12 @@ fn a_file_that_is_not_a_lock_is_refused_with_its_field() {
             "did you mean `acquire`?",
         ),
         (
-            format!("return {{ {both}, renew = 1 }}"),
-            "`renew` must be a function",
+            format!("return {{ {both}, renew = function(lock) end }}"),
+            "`renew` is never called",
+        ),
+        (
+            "return { acquire = 1, release = function(lock) end }".into(),
+            "`acquire` must be a function",
         ),
         (format!("return {{ {both}, nodes = 0 }}"), "`nodes` must be"),
         (

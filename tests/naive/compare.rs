@@ -247,7 +247,7 @@ pub fn compare_file(question: &Question, file: &LockFile, effort: Effort, outcom
 }
 
 fn opens(checker: &mut Checker<'_>, set: &[Switch]) -> bool {
-    let world = checker.plan(set).and_then(|plan| Ok(plan.build::<8>()?));
+    let world = checker.world(set);
     world.is_ok_and(|world| world.tables.opens)
 }
 

@@ -281,9 +281,13 @@ impl Lab {
     }
 
     fn line(&self, topology: &str, fault: &str, lock: &str, more: &str) -> String {
-        let assumptions = match fault.contains("failover") {
-            true => "[\"failover\"]",
-            false => "[]",
+        let assumptions = match (
+            fault.contains("failover"),
+            topology.contains("min_replicas"),
+        ) {
+            (true, _) => "[\"failover\"]",
+            (_, true) => "[\"min-replicas\"]",
+            _ => "[]",
         };
         let violated = match fault.contains("failover") {
             true => {

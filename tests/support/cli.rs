@@ -1,5 +1,6 @@
 //! Runs the program as its users do, in a folder of its own.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -84,6 +85,16 @@ impl Place {
             .env("NO_COLOR", "1")
             .env_remove("RUST_BACKTRACE")
             .current_dir(&self.folder);
+        // Tests may run where signals are ignored (`nohup`, `&` in a script).
+        // SAFETY: signal(2) is one of the calls that are allowed after a fork.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
+        }
         command
     }
 

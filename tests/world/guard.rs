@@ -6,7 +6,6 @@ use crate::world_support::{NoClock, check, options, set, sizes, text, try_check}
 use lockproof::check::{CheckError, CheckResult, Checker, Chosen, Sizes, Verdict};
 use lockproof::lock::{Config, LockFile, Program};
 use lockproof::redis::ScriptEngine;
-use lockproof::world::World;
 use lockproof::world::closure::{Closure, Limits, Subject};
 
 /// The body of acquire begins on line 2.
@@ -548,7 +547,7 @@ fn closing(acquire: &str, limits: Limits) -> String {
     // The needs of a lock that can be closed.
     let like = lock(&format!("{SET}\nreturn held()"), DEL);
     let mut other = Checker::new(&like, options(&sizes, 1)).unwrap();
-    let world: World<2> = other.plan(&set("", 3)).unwrap().build().unwrap();
+    let world = other.world(&set("", 3)).unwrap();
     let needs = world.tables.needs.clone();
     let config = Config {
         scale: Some(needs.scale()),
@@ -681,14 +680,6 @@ fn what_no_check_looks_at_is_told() {
     };
     let nested = warnings(&LockFile::builtin("reentrant-hash").unwrap());
     says(&nested.join("\n"), &["two deep at most"]);
-    let renews = text(
-        "return { acquire = function(lock) return busy() end, release = function(lock) end,\n\
-         renew = function(lock) end }",
-    );
-    says(
-        &warnings(&renews).join("\n"),
-        &["`renew` is declared and never called"],
-    );
 }
 
 #[test]
@@ -715,7 +706,7 @@ fn a_trace_is_replayed_on_servers_of_the_kind_that_its_faults_need() {
         let file = LockFile::builtin(name).unwrap();
         let mut checker = Checker::new(&file, options(&sizes(&file, 2), 1)).unwrap();
         let set = set(words, 3);
-        checker.plan(&set).unwrap();
+        checker.world(&set).unwrap();
         let setup = checker.setup(&set);
         (setup.persistence, setup.replicas)
     };

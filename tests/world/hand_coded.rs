@@ -14,10 +14,10 @@ use lockproof::check::{Checker, ExploreOptions, explore};
 use lockproof::lock::Config;
 use lockproof::redis::ScriptEngine;
 use lockproof::world::GoalSet;
+use lockproof::world::World;
 use lockproof::world::closure::{Closure, Subject};
 use lockproof::world::program::ClientProgram;
 use lockproof::world::tables::Tables;
-use lockproof::world::{Plan, World};
 
 /// What there is to compare of a world.
 #[derive(Debug, PartialEq)]
@@ -31,7 +31,7 @@ struct Seen {
     stuck: Vec<bool>,
 }
 
-fn search(world: World<4>) -> Seen {
+fn search(world: World) -> Seen {
     let (classes, keyspaces) = (world.tables.facts.len(), world.tables.keyspaces);
     let asked = ExploreOptions {
         workers: 1,
@@ -51,7 +51,7 @@ fn search(world: World<4>) -> Seen {
     }
 }
 
-fn close(program: &dyn ClientProgram, like: &World<4>) -> Tables {
+fn close(program: &dyn ClientProgram, like: &World) -> Tables {
     let mut subject = Subject {
         program,
         scripts: &mut ScriptEngine::new().unwrap(),
@@ -71,15 +71,13 @@ fn compare<P: Protocol>(lock: &str, ttl_ticks: u8, sets: &[&str]) {
     sizes.ttl_ticks = ttl_ticks;
     let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
     for words in sets {
-        let plan = checker.plan(&set(words, ttl_ticks)).unwrap();
-        let lua: World<4> = plan.build().unwrap();
+        let lua = checker.world(&set(words, ttl_ticks)).unwrap();
         let config = Config {
             scale: Some(lua.tables.needs.scale()),
             ..checker.config(&set(words, ttl_ticks))
         };
         let tables = close(&Machine::<P>::new(config), &lua);
-        let plan = Plan::new(lua.config.clone(), Arc::new(tables));
-        let hand: World<4> = plan.build().unwrap();
+        let hand = World::new(lua.config.clone(), Arc::new(tables)).unwrap();
         assert_eq!(search(hand), search(lua), "{lock} under {words:?}");
     }
 }

@@ -13,12 +13,12 @@ use crate::world_support::{builtin, options, set, sizes, text};
 use lockproof::check::Checker;
 use lockproof::lock::{Config, LockFile, Op, Phase, Program};
 use lockproof::redis::ScriptEngine;
+use lockproof::world::World;
 use lockproof::world::client::{Ending, Symbolic};
 use lockproof::world::closure::{Closure, Subject};
 use lockproof::world::concrete;
 use lockproof::world::tables::Tables;
 use lockproof::world::walk::random_walk;
-use lockproof::world::{Plan, World};
 
 /// Walks within which each mistake must be found; a check takes eight.
 const WALKS: u64 = 100;
@@ -38,8 +38,7 @@ fn first_difference(
     let sizes = sizes(tables_of, 2);
     let set = set(words, sizes.ttl_ticks);
     let mut checker = Checker::new(tables_of, options(&sizes, 1)).unwrap();
-    let plan = checker.plan(&set).unwrap();
-    let sound: World<4> = plan.build().unwrap();
+    let sound = checker.world(&set).unwrap();
     let needs = sound.tables.needs.clone();
     let for_real = checker.config(&set);
     let in_model = Config {
@@ -60,7 +59,7 @@ fn first_difference(
     spoil_tables(&mut tables);
     let mut config = sound.config.clone();
     config.at_ticks = true;
-    let world: World<4> = Plan::new(config, Arc::new(tables)).build().unwrap();
+    let world = World::new(config, Arc::new(tables)).unwrap();
     (0..WALKS).find_map(|seed| {
         let moves = random_walk(&world, seed, MOVES);
         let error = concrete::verify(&world, live, &for_real, &moves, seed).err()?;

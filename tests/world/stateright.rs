@@ -18,7 +18,7 @@ use stateright::{Checker as _, Model};
 type Seen = (u64, u64, Vec<bool>);
 
 /// The states from which no way without faults leads to an acquire, with their levels.
-fn stuck_slowly(world: &World<4>) -> Vec<usize> {
+fn stuck_slowly(world: &World) -> Vec<usize> {
     let mut states = world.initial();
     let mut number: HashMap<_, usize> = states.iter().copied().zip(0..).collect();
     let mut levels = vec![0; states.len()];
@@ -54,7 +54,7 @@ fn stuck_slowly(world: &World<4>) -> Vec<usize> {
     stuck.map(|state| levels[state]).collect()
 }
 
-fn ours(world: &Arc<World<4>>) -> Seen {
+fn ours(world: &Arc<World>) -> Seen {
     let asked = ExploreOptions {
         workers: 2,
         branching: GoalSet::MAX,
@@ -68,7 +68,7 @@ fn ours(world: &Arc<World<4>>) -> Seen {
     (found.states, found.transitions, violated.collect())
 }
 
-fn theirs(world: &Arc<World<4>>) -> Seen {
+fn theirs(world: &Arc<World>) -> Seen {
     let checker = Adapter::new(Arc::clone(world)).checker().spawn_bfs().join();
     let discoveries = checker.discoveries();
     let names = world.properties();
@@ -93,8 +93,7 @@ fn compare_file(file: &LockFile, ttl_ticks: u8, sets: &[&str]) -> usize {
     let mut checker = Checker::new(file, options(&sizes, 1)).unwrap();
     let mut found = 0;
     for words in sets {
-        let plan = checker.plan(&set(words, ttl_ticks)).unwrap();
-        let world: Arc<World<4>> = Arc::new(plan.build().unwrap());
+        let world = Arc::new(checker.world(&set(words, ttl_ticks)).unwrap());
         let seen = ours(&world);
         assert_eq!(theirs(&world), seen, "{} under {words:?}", file.name);
         found += seen.2.iter().filter(|violated| **violated).count();

@@ -52,6 +52,8 @@ const fn malformed(what: &'static str) -> FrameError {
 pub struct Scanner {
     /// Everything before this offset into the frame has been understood.
     at: usize,
+    /// No line ends before this offset; a line that comes byte by byte is read once.
+    seen: usize,
     /// Values that are still owed before the frame ends.
     owed: usize,
     max: usize,
@@ -62,6 +64,7 @@ impl Scanner {
     pub fn new(max: usize) -> Scanner {
         Scanner {
             at: 0,
+            seen: 0,
             owed: 1,
             max,
         }
@@ -72,7 +75,9 @@ impl Scanner {
     /// ready for the next frame; `None` asks for more bytes.
     pub fn scan(&mut self, bytes: &[u8]) -> Result<Option<usize>, FrameError> {
         while self.owed > 0 {
-            let Some((line, body)) = line_at(bytes, self.at) else {
+            let Some((line, body)) = line_between(bytes, self.at, self.seen) else {
+                // A CR may be the last byte.
+                self.seen = bytes.len().saturating_sub(1);
                 return self.more(bytes.len());
             };
             let (kind, rest) = line.split_first().ok_or(malformed("an empty line"))?;
@@ -109,7 +114,7 @@ impl Scanner {
             (self.owed, self.at) = (owed, end);
         }
         let length = self.at;
-        (self.owed, self.at) = (1, 0);
+        (self.owed, self.at, self.seen) = (1, 0, 0);
         Ok(Some(length))
     }
 
@@ -124,9 +129,14 @@ impl Scanner {
 
 /// The line (without CR LF) that starts at `from`, and the offset after it.
 fn line_at(bytes: &[u8], from: usize) -> Option<(&[u8], usize)> {
-    let rest = bytes.get(from..)?;
-    let length = rest.windows(2).position(|pair| pair == b"\r\n")?;
-    Some((&rest[..length], from + length + 2))
+    line_between(bytes, from, from)
+}
+
+/// The same if no line ends before `seen`.
+fn line_between(bytes: &[u8], from: usize, seen: usize) -> Option<(&[u8], usize)> {
+    let seen = seen.max(from);
+    let length = memchr::memmem::find(bytes.get(seen..)?, b"\r\n")?;
+    Some((&bytes[from..seen + length], seen + length + 2))
 }
 
 /// A length field; `None` for the -1 of a null.

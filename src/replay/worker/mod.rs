@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 use tokio::sync::mpsc;
 
+use crate::lock::OPERATIONS;
 use crate::replay::protocol::{
     ErrorCode, Feature, FromClient, Hello, LINE_BYTES_MAX, PROTOCOL, ToClient,
 };
@@ -165,7 +166,7 @@ fn answer(
                     let file = started.file();
                     let ready = FromClient::Ready {
                         id,
-                        operations: file.operations.clone(),
+                        operations: OPERATIONS.map(str::to_owned).to_vec(),
                         sha256: Some(file.sha256.clone()),
                     };
                     *session = Some(started);

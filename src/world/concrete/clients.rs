@@ -8,13 +8,8 @@ use crate::world::client::Symbolic;
 use crate::world::closure::{ending_of, retirement};
 use crate::world::layout::State;
 
-impl<'w, const W: usize> Run<'w, W> {
-    pub(super) fn call(
-        &mut self,
-        client: u8,
-        op: Op,
-        before: &State<W>,
-    ) -> Result<(), ConcreteError> {
+impl<'w> Run<'w> {
+    pub(super) fn call(&mut self, client: u8, op: Op, before: &State) -> Result<(), ConcreteError> {
         let outermost = self.clients[usize::from(client)].program.view().holds == 0;
         let token = (op == Op::Acquire && outermost).then(|| {
             let generations = self
@@ -54,7 +49,7 @@ impl<'w, const W: usize> Run<'w, W> {
         client: u8,
         input: Input,
         symbolic: Symbolic,
-        before: &State<W>,
+        before: &State,
     ) -> Result<(), ConcreteError> {
         let program = &mut self.clients[usize::from(client)].program;
         let view = program.view();
@@ -76,7 +71,7 @@ impl<'w, const W: usize> Run<'w, W> {
         &mut self,
         client: u8,
         symbolic: Symbolic,
-        before: &State<W>,
+        before: &State,
         output: &Output,
     ) -> Result<(), ConcreteError> {
         let class = self.world.class(before, usize::from(client));
@@ -243,7 +238,7 @@ impl<'w, const W: usize> Run<'w, W> {
     pub(super) fn advance(
         &mut self,
         drift: Option<(u8, u8)>,
-        before: &State<W>,
+        before: &State,
     ) -> Result<(), ConcreteError> {
         self.tick += 1;
         self.log(Event::Tick, None);

@@ -13,7 +13,7 @@ use crate::world::message::{Content, Message};
 use crate::world::moves::Move;
 use crate::world::node::Keyspace;
 
-impl<'w, const W: usize> Run<'w, W> {
+impl<'w> Run<'w> {
     pub(super) fn paused_ms(&self, client: u8) -> i64 {
         let ticks = self.clients[usize::from(client)].paused.unwrap_or(0);
         i64::from(ticks) * self.tick_ms
@@ -24,7 +24,7 @@ impl<'w, const W: usize> Run<'w, W> {
         &self,
         at: usize,
         step: Move,
-        after: &State<W>,
+        after: &State,
     ) -> Result<(), ConcreteError> {
         let clients = 0..self.world.config.clients;
         if clients
@@ -61,7 +61,7 @@ impl<'w, const W: usize> Run<'w, W> {
         &self,
         at: usize,
         step: Move,
-        after: &State<W>,
+        after: &State,
         node: usize,
     ) -> Result<(), ConcreteError> {
         let behind = self.world.behind(after, node);
@@ -81,7 +81,7 @@ impl<'w, const W: usize> Run<'w, W> {
         &self,
         at: usize,
         step: Move,
-        after: &State<W>,
+        after: &State,
         node: usize,
     ) -> Result<(), ConcreteError> {
         let claimed = self.world.old(after, node).map(|id| self.claimed(id));
@@ -101,7 +101,7 @@ impl<'w, const W: usize> Run<'w, W> {
         &self,
         at: usize,
         step: Move,
-        after: &State<W>,
+        after: &State,
         client: u8,
     ) -> Result<(), ConcreteError> {
         let state = &self.clients[usize::from(client)];
@@ -129,7 +129,7 @@ impl<'w, const W: usize> Run<'w, W> {
         &self,
         at: usize,
         step: Move,
-        after: &State<W>,
+        after: &State,
         client: u8,
     ) -> Result<(), ConcreteError> {
         let claimed = self.world.messages_of(after, client);
@@ -181,7 +181,7 @@ impl<'w, const W: usize> Run<'w, W> {
 
     /// At the end of a path every client's validity is what the path says; if it
     /// ends between two ticks, it may not be.
-    pub(super) fn compare_validity(&self, after: &State<W>) -> Result<(), ConcreteError> {
+    pub(super) fn compare_validity(&self, after: &State) -> Result<(), ConcreteError> {
         for client in 0..self.world.config.clients {
             let state = &self.clients[usize::from(client)];
             if state.crashed {
@@ -204,7 +204,7 @@ impl<'w, const W: usize> Run<'w, W> {
     /// A comparison that was open goes the way that it goes at ticks.
     pub(super) fn compare_choice(
         &self,
-        before: &State<W>,
+        before: &State,
         client: u8,
         thread: u8,
         value: u8,

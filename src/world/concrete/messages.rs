@@ -12,13 +12,13 @@ use crate::world::moves::Move;
 use crate::world::tables::NONE;
 use crate::world::wait;
 
-impl<'w, const W: usize> Run<'w, W> {
+impl<'w> Run<'w> {
     /// The parcel that stands in a slot of the abstract state.
     pub(super) fn find(
         &self,
         at: usize,
         step: Move,
-        before: &State<W>,
+        before: &State,
         client: u8,
         slot: u8,
     ) -> Result<usize, ConcreteError> {
@@ -35,7 +35,7 @@ impl<'w, const W: usize> Run<'w, W> {
     pub(super) fn execute(
         &mut self,
         index: usize,
-        [before, after]: [&State<W>; 2],
+        [before, after]: [&State; 2],
         place: (u8, u8),
     ) -> Result<(), ConcreteError> {
         let Parcel { client, node, .. } = self.parcels[index];
@@ -74,7 +74,7 @@ impl<'w, const W: usize> Run<'w, W> {
     fn compare_execution(
         &mut self,
         executed: &Executed,
-        before: &State<W>,
+        before: &State,
         (client, slot): (u8, u8),
         alone: bool,
     ) -> Result<(), ConcreteError> {
@@ -140,7 +140,7 @@ impl<'w, const W: usize> Run<'w, W> {
     pub(super) fn deliver(
         &mut self,
         index: usize,
-        before: &State<W>,
+        before: &State,
         (_, slot): (u8, u8),
     ) -> Result<(), ConcreteError> {
         let claimed = self

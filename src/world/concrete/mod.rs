@@ -57,7 +57,7 @@ pub enum ConcreteError {
 }
 
 /// A path: the moves, each with the state after it.
-pub type Moves<const W: usize> = [(Action, State<W>)];
+pub type Moves = [(Action, State)];
 
 /// What a trace says of itself.
 #[derive(Clone, Debug)]
@@ -83,11 +83,11 @@ pub struct Concrete {
 ///
 /// # Errors
 /// See [`ConcreteError`].
-pub fn concretise<const W: usize>(
-    world: &World<W>,
+pub fn concretise(
+    world: &World,
     file: &LockFile,
     config: &Config,
-    moves: &Moves<W>,
+    moves: &Moves,
     heading: Heading,
 ) -> Result<Concrete, ConcreteError> {
     let mut run = Run::start(world, file, config, &Texts::readable())?;
@@ -115,11 +115,11 @@ pub fn concretise<const W: usize>(
 ///
 /// # Errors
 /// See [`ConcreteError`].
-pub fn verify<const W: usize>(
-    world: &World<W>,
+pub fn verify(
+    world: &World,
     file: &LockFile,
     config: &Config,
-    moves: &Moves<W>,
+    moves: &Moves,
     seed: u64,
 ) -> Result<(), ConcreteError> {
     let texts = Texts::random(seed, world.config.clients);
@@ -135,12 +135,7 @@ pub fn reference(file: &LockFile) -> trace::LockRef {
     }
 }
 
-fn violations<const W: usize>(
-    world: &World<W>,
-    before: &State<W>,
-    action: Action,
-    after: &State<W>,
-) -> PropertySet {
+fn violations(world: &World, before: &State, action: Action, after: &State) -> PropertySet {
     let mut found = 0;
     world.successors(before, &mut |transition| {
         if transition.action == action && transition.state == *after {
@@ -236,8 +231,8 @@ struct Client {
     tokens: Vec<(String, u8)>,
 }
 
-struct Run<'w, const W: usize> {
-    world: &'w World<W>,
+struct Run<'w> {
+    world: &'w World,
     file: &'w LockFile,
     /// What one tick adds to every clock, in ms.
     tick_ms: i64,
@@ -277,9 +272,9 @@ fn token_name(client: u8, attempt: u32) -> String {
     format!("{}{attempt}-{:08x}", symbols::letter(client), noise as u32)
 }
 
-impl<'w, const W: usize> Run<'w, W> {
+impl<'w> Run<'w> {
     fn start(
-        world: &'w World<W>,
+        world: &'w World,
         file: &'w LockFile,
         config: &Config,
         texts: &Texts,
@@ -326,11 +321,7 @@ impl<'w, const W: usize> Run<'w, W> {
     }
 
     /// Takes the moves one after the other, and compares.
-    fn follow(
-        &mut self,
-        moves: &Moves<W>,
-        property: Option<Property>,
-    ) -> Result<(), ConcreteError> {
+    fn follow(&mut self, moves: &Moves, property: Option<Property>) -> Result<(), ConcreteError> {
         let mut before = self.world.start();
         for (at, (action, after)) in moves.iter().enumerate() {
             let step = Move::decode(*action).ok_or_else(|| mismatch(at, "move", "unknown code"))?;

@@ -12,13 +12,13 @@ use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::node::Keyspace;
 
-impl<'w, const W: usize> Run<'w, W> {
+impl<'w> Run<'w> {
     pub(super) fn take(
         &mut self,
         at: usize,
         step: Move,
-        before: &State<W>,
-        after: &State<W>,
+        before: &State,
+        after: &State,
     ) -> Result<(), ConcreteError> {
         let keyspace = |state, node: u8| self.world.keyspace(state, usize::from(node));
         let changes = |node| keyspace(before, node) != keyspace(after, node);

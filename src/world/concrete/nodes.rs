@@ -5,7 +5,7 @@ use super::replicas::Replica;
 use crate::trace;
 use crate::world::node::Keyspace;
 
-impl<'w, const W: usize> Run<'w, W> {
+impl<'w> Run<'w> {
     pub(super) fn restart(&mut self, node: u8, persistence: &str, after: Keyspace, changes: bool) {
         let loses = after != self.nodes[usize::from(node)];
         let persistence = persistence.to_owned();

@@ -27,7 +27,7 @@ pub(super) struct Reading<'r> {
     horizon_ms: i64,
 }
 
-impl<'w, const W: usize> Run<'w, W> {
+impl<'w> Run<'w> {
     /// How servers' texts read now.
     pub(super) fn reading(&self) -> Reading<'_> {
         Reading {

@@ -210,7 +210,7 @@ impl Replica {
     }
 }
 
-impl<const W: usize> Run<'_, W> {
+impl Run<'_> {
     /// Somebody can find out what replicas have.
     pub(super) fn is_replicated(&self) -> bool {
         self.world.config.lag() > 0

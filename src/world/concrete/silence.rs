@@ -5,7 +5,7 @@ use crate::trace::Fault;
 use crate::world::layout::State;
 use crate::world::moves::Move;
 
-impl<'w, const W: usize> Run<'w, W> {
+impl<'w> Run<'w> {
     /// The node's server, or its old one, refuses writes.
     pub(super) fn refuses(&self, node: u8, old: bool) -> bool {
         let gone = self.world.config.gone();
@@ -78,7 +78,7 @@ impl<'w, const W: usize> Run<'w, W> {
         &self,
         at: usize,
         step: Move,
-        after: &State<W>,
+        after: &State,
         node: usize,
     ) -> Result<(), ConcreteError> {
         let claimed = self.world.silence(after, node);

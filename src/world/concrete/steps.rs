@@ -6,7 +6,7 @@ use crate::trace::{self, Event, Source, Step};
 use crate::world::catalogue::Safety;
 use crate::world::system::PropertySet;
 
-impl<'w, const W: usize> Run<'w, W> {
+impl<'w> Run<'w> {
     pub(super) fn fault(&mut self, fault: trace::Fault) {
         self.log(Event::Fault { fault }, None);
     }

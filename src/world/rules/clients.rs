@@ -10,7 +10,7 @@ use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
 use crate::world::world::World;
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     /// Feeds an input to a client's automaton and carries out what it puts out.
     pub(super) fn feed(&mut self, client: usize, input: Symbolic) {
         let world = self.world;
@@ -173,7 +173,7 @@ impl<'w, const W: usize> Step<'w, W> {
 
     /// The end of what a client does: as it is, and once for each request that a
     /// pause may hold back.
-    pub(super) fn finish_act(self, client: u8, act: Act, visit: &mut Visit<'_, W>) {
+    pub(super) fn finish_act(self, client: u8, act: Act, visit: &mut Visit<'_>) {
         let world = self.world;
         if self.sends > 0 && world.left(&self.state, Fault::ClientPause) > 0 {
             for held in 1..=self.sends {
@@ -191,8 +191,8 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 }
 
-impl<const W: usize> World<W> {
-    pub(super) fn client_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
+impl World {
+    pub(super) fn client_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
         let client = index as u8;
         if self.crashed(state, index) {
             return;
@@ -213,7 +213,7 @@ impl<const W: usize> World<W> {
     }
 
     /// What a running client does by itself.
-    fn own_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
+    fn own_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
         let client = index as u8;
         let fields = &self.clients[index];
         let class = state.get(fields.local) as u16;
@@ -241,13 +241,7 @@ impl<const W: usize> World<W> {
     }
 
     /// The thread chooses; of an open comparison's ways maybe the one at ticks only.
-    pub(super) fn choices(
-        &self,
-        state: &State<W>,
-        index: usize,
-        thread: u8,
-        visit: &mut Visit<'_, W>,
-    ) {
+    pub(super) fn choices(&self, state: &State, index: usize, thread: u8, visit: &mut Visit<'_>) {
         let client = index as u8;
         let class = state.get(self.clients[index].local);
         let facts = &self.tables.facts[class];
@@ -264,7 +258,7 @@ impl<const W: usize> World<W> {
 
     /// The tick that made a command time out passed over a client that spins: its
     /// reply is about to come.
-    fn reply_is_due(&self, state: &State<W>, index: usize, thread: u8) -> bool {
+    fn reply_is_due(&self, state: &State, index: usize, thread: u8) -> bool {
         let fields = &self.clients[index];
         let facts = &self.tables.facts[state.get(fields.local)];
         let due = |message: Message| {
@@ -281,7 +275,7 @@ impl<const W: usize> World<W> {
                 .any(due)
     }
 
-    fn client_faults(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
+    fn client_faults(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
         let client = index as u8;
         let fields = &self.clients[index];
         let class = state.get(fields.local) as u16;

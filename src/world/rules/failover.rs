@@ -11,7 +11,7 @@ use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::world::World;
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     /// The server is gone for good, and its replica takes its place.
     fn fail_over(&mut self, node: usize, lost: usize) {
         self.promote(node, lost);
@@ -99,9 +99,9 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 }
 
-impl<const W: usize> World<W> {
+impl World {
     /// Clients notice the new server, and the old one goes, all at any time.
-    pub(super) fn split_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
+    pub(super) fn split_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
         let node = index as u8;
         for client in 0..self.clients.len() {
             if self.runs(state, client) && self.uses_old(state, client, index) {
@@ -119,10 +119,10 @@ impl<const W: usize> World<W> {
     /// The replica takes over, whichever of the last writes it lacks.
     pub(super) fn promotions(
         &self,
-        state: &State<W>,
+        state: &State,
         index: usize,
         promotion: Promotion,
-        visit: &mut Visit<'_, W>,
+        visit: &mut Visit<'_>,
     ) {
         let fault = promotion.fault();
         let promoted = state.get(self.nodes[index].promoted) != 0;
@@ -158,7 +158,7 @@ impl<const W: usize> World<W> {
 
     /// Writes that a promotion can lose now: as many as the switch says, but
     /// none that the replica is known to have.
-    fn most_lost(&self, state: &State<W>, node: usize, fault: Fault) -> usize {
+    fn most_lost(&self, state: &State, node: usize, fault: Fault) -> usize {
         let (_, most) = self.config.switch(fault);
         let most = usize::from(most);
         if self.tables.waits() {
@@ -170,7 +170,7 @@ impl<const W: usize> World<W> {
 
     /// The old server comes back as a replica, where anything can come of it:
     /// another promotion, an answer to WAIT, or a write that needs a replica.
-    pub(super) fn rejoin(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
+    pub(super) fn rejoin(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
         let promotes = |one: &Promotion| self.budget_left(state, one.fault()) > 0;
         let asked_for = self.tables.waits() || self.config.asks_for_replicas();
         let matters = asked_for || Promotion::ALL.iter().any(promotes);

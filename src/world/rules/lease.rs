@@ -11,7 +11,7 @@ use crate::world::client::Limit;
 use crate::world::layout::{Field, State};
 use crate::world::world::World;
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     /// The counter of the acquire that runs.
     fn attempt(&self, client: usize) -> Field {
         let fields = &self.world.clients[client];
@@ -125,9 +125,9 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 }
 
-impl<const W: usize> World<W> {
+impl World {
     /// The holder's work must end before the next tick.
-    pub(super) fn must_end(&self, state: &State<W>, client: usize) -> bool {
+    pub(super) fn must_end(&self, state: &State, client: usize) -> bool {
         let fields = &self.clients[client];
         let facts = &self.tables.facts[state.get(fields.local)];
         if facts.phase != Phase::Held || state.get(fields.overrun) != 0 {
@@ -141,7 +141,7 @@ impl<const W: usize> World<W> {
     }
 
     /// Messages in flight for which some thread of the client waits.
-    fn awaited(&self, state: &State<W>, client: usize) -> usize {
+    fn awaited(&self, state: &State, client: usize) -> usize {
         let slots = 0..self.config.slots();
         slots
             .filter_map(|slot| self.message(state, client, slot))

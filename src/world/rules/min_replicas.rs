@@ -12,7 +12,7 @@ use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::world::World;
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     /// A tick for what the node's servers hear of their replicas.
     pub(super) fn tick_silence(&mut self, node: usize) {
         let world = self.world;
@@ -57,9 +57,9 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 }
 
-impl<const W: usize> World<W> {
+impl World {
     /// The node's server, or its old one, refuses writes.
-    pub(super) fn refuses(&self, state: &State<W>, node: usize, old: bool) -> bool {
+    pub(super) fn refuses(&self, state: &State, node: usize, old: bool) -> bool {
         let (fields, gone) = (&self.nodes[node], self.config.gone());
         if gone == 0 {
             return false;
@@ -71,12 +71,12 @@ impl<const W: usize> World<W> {
     }
 
     /// The node's server hears of its replica, if it has one.
-    pub(super) fn in_touch(&self, state: &State<W>, node: usize) -> bool {
+    pub(super) fn in_touch(&self, state: &State, node: usize) -> bool {
         state.get(self.nodes[node].silent) == 0
     }
 
     /// A replica falls silent, counts as gone, and comes back.
-    pub(super) fn silence_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
+    pub(super) fn silence_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
         let (node, fields, gone) = (index as u8, &self.nodes[index], self.config.gone());
         for (old, field) in [(false, fields.silent), (true, fields.old_silent)] {
             if (1..gone).contains(&state.get(field)) {

@@ -95,23 +95,23 @@ pub fn overflow_reason(overflow: u8) -> String {
 
 /// Who is told of each transition. Behind a pointer, or each of those who ask would get
 /// the rules compiled once more.
-type Visit<'v, const W: usize> = dyn FnMut(Transition<State<W>>) + 'v;
+type Visit<'v> = dyn FnMut(Transition<State>) + 'v;
 
-impl<const W: usize> System for World<W> {
-    type State = State<W>;
+impl System for World {
+    type State = State;
 
-    fn initial(&self) -> Vec<State<W>> {
+    fn initial(&self) -> Vec<State> {
         vec![self.start()]
     }
 
-    fn successors(&self, state: &State<W>, visit: &mut impl FnMut(Transition<State<W>>)) {
+    fn successors(&self, state: &State, visit: &mut impl FnMut(Transition<State>)) {
         self.transitions(state, &mut |mut transition| {
             self.judge_release(&mut transition);
             visit(transition);
         });
     }
 
-    fn edges(&self, state: &State<W>, visit: &mut impl FnMut(Transition<State<W>>)) {
+    fn edges(&self, state: &State, visit: &mut impl FnMut(Transition<State>)) {
         self.transitions(state, &mut |transition| visit(transition));
     }
 
@@ -123,24 +123,24 @@ impl<const W: usize> System for World<W> {
         Branching::ALL.map(|one| one.info().id.to_owned()).to_vec()
     }
 
-    fn excused(&self, state: &State<W>) -> bool {
+    fn excused(&self, state: &State) -> bool {
         (0..self.clients.len()).all(|client| self.crashed(state, client))
     }
 
     /// Without budgets of faults, and without what only safety properties remember. (An
     /// old server that may come back once more may do so only for another promotion.)
-    fn bare(&self, state: &State<W>) -> State<W> {
+    fn bare(&self, state: &State) -> State {
         state.masked(&self.bare)
     }
 
-    fn describe(&self, _state: &State<W>, action: Action) -> String {
+    fn describe(&self, _state: &State, action: Action) -> String {
         Move::decode(action).map_or_else(|| format!("{action:?}"), |step| format!("{step:?}"))
     }
 }
 
-impl<const W: usize> World<W> {
+impl World {
     /// Every transition, before releases are judged.
-    fn transitions(&self, state: &State<W>, visit: &mut Visit<'_, W>) {
+    fn transitions(&self, state: &State, visit: &mut Visit<'_>) {
         let open = |client| Some((client, self.open_thread(state, client)?));
         if let Some((client, thread)) = (0..self.clients.len()).find_map(open) {
             self.choices(state, client, thread, visit);
@@ -159,9 +159,9 @@ impl<const W: usize> World<W> {
 }
 
 /// A transition in the making.
-struct Step<'w, const W: usize> {
-    world: &'w World<W>,
-    state: State<W>,
+struct Step<'w> {
+    world: &'w World,
+    state: State,
     violates: PropertySet,
     fault: bool,
     goals: GoalSet,
@@ -171,8 +171,8 @@ struct Step<'w, const W: usize> {
     sends: usize,
 }
 
-impl<'w, const W: usize> Step<'w, W> {
-    fn from(world: &'w World<W>, state: &State<W>) -> Self {
+impl<'w> Step<'w> {
+    fn from(world: &'w World, state: &State) -> Self {
         Step {
             world,
             state: *state,
@@ -186,14 +186,14 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 
     /// A step that spends one of a fault's budget.
-    fn fault(world: &'w World<W>, state: &State<W>, fault: Fault) -> Self {
+    fn fault(world: &'w World, state: &State, fault: Fault) -> Self {
         let mut step = Step::from(world, state);
         world.spend(&mut step.state, fault);
         step.fault = true;
         step
     }
 
-    fn finish(self, step: Move, visit: &mut Visit<'_, W>) {
+    fn finish(self, step: Move, visit: &mut Visit<'_>) {
         visit(Transition {
             action: step.encode(),
             state: self.state,
@@ -209,9 +209,9 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 }
 
-impl<const W: usize> World<W> {
+impl World {
     /// What can be spent of a fault's budget now: nothing before its turn.
-    pub(super) fn left(&self, state: &State<W>, fault: Fault) -> usize {
+    pub(super) fn left(&self, state: &State, fault: Fault) -> usize {
         if usize::from(self.place[fault as usize]) > state.get(self.struck) {
             return 0;
         }
@@ -219,12 +219,12 @@ impl<const W: usize> World<W> {
     }
 
     /// What can still be spent of a fault's budget, now or later.
-    pub(super) fn budget_left(&self, state: &State<W>, fault: Fault) -> usize {
+    pub(super) fn budget_left(&self, state: &State, fault: Fault) -> usize {
         state.get(self.budget[fault as usize])
     }
 
     /// A fault strikes: the one that stands behind it in the order may follow.
-    pub(super) fn spend(&self, state: &mut State<W>, fault: Fault) {
+    pub(super) fn spend(&self, state: &mut State, fault: Fault) {
         let field = self.budget[fault as usize];
         state.set(field, state.get(field) - 1);
         let struck = state.get(self.struck);

@@ -12,12 +12,12 @@ use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
 use crate::world::world::World;
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     pub(super) fn send(&mut self, client: usize, thread: u8, node: u8, command: u16) {
         let world = self.world;
         let skew = self.state.get(world.clients[client].skew);
         let command = world.tables.server_command(client, skew, command);
-        if !World::<W>::is_entry(command) {
+        if !World::is_entry(command) {
             self.overflow |= OVERFLOW_TABLE;
             return;
         }
@@ -223,8 +223,8 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 }
 
-impl<const W: usize> World<W> {
-    pub(super) fn message_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
+impl World {
+    pub(super) fn message_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
         let client = index as u8;
         for slot in 0..self.config.slots() {
             let Some(message) = self.message(state, index, slot) else {
@@ -263,11 +263,11 @@ impl<const W: usize> World<W> {
 
     fn message_faults(
         &self,
-        state: &State<W>,
+        state: &State,
         index: usize,
         slot: usize,
         message: Message,
-        visit: &mut Visit<'_, W>,
+        visit: &mut Visit<'_>,
     ) {
         let (client, place) = (index as u8, slot as u8);
         if self.left(state, Fault::Loss) > 0 {
@@ -302,7 +302,7 @@ impl<const W: usize> World<W> {
         }
     }
 
-    pub(super) fn link_moves(&self, state: &State<W>, visit: &mut Visit<'_, W>) {
+    pub(super) fn link_moves(&self, state: &State, visit: &mut Visit<'_>) {
         for index in 0..self.cut.len() {
             let nodes = usize::from(self.config.nodes);
             let (client, node) = ((index / nodes) as u8, (index % nodes) as u8);

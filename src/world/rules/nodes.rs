@@ -8,7 +8,7 @@ use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::world::World;
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     /// The same change to all that a node holds: in memory, on its disk, in
     /// its replica, whatever that lacks, and in its old server.
     pub(super) fn change_node(&mut self, node: usize, change: impl Fn(u16) -> u16) {
@@ -73,8 +73,8 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 }
 
-impl<const W: usize> World<W> {
-    pub(super) fn node_moves(&self, state: &State<W>, index: usize, visit: &mut Visit<'_, W>) {
+impl World {
+    pub(super) fn node_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
         let node = index as u8;
         let fields = &self.nodes[index];
         if self.is_split(state, index) {

@@ -10,7 +10,7 @@ use crate::world::message::{Content, Message};
 use crate::world::node::Holders;
 use crate::world::world::NodeFields;
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     /// How an operation ended, and what the properties say to that.
     pub(super) fn end(
         &mut self,

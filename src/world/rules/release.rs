@@ -49,18 +49,18 @@ impl Known {
 
 /// What is known, by the client that released and the state.
 #[derive(Debug, Default)]
-pub(in crate::world) struct Frees<const W: usize> {
-    known: FxHashMap<(u8, State<W>), Known>,
-    unknown: FxHashMap<(u8, State<W>), u8>,
+pub(in crate::world) struct Frees {
+    known: FxHashMap<(u8, State), Known>,
+    unknown: FxHashMap<(u8, State), u8>,
 }
 
-impl<const W: usize> Frees<W> {
-    fn of(&self, client: u8, state: &State<W>) -> Known {
+impl Frees {
+    fn of(&self, client: u8, state: &State) -> Known {
         let known = self.known.get(&(client, *state));
         known.copied().unwrap_or(Known::NOTHING)
     }
 
-    fn note(&mut self, client: u8, state: &State<W>, change: impl Fn(&mut Known)) {
+    fn note(&mut self, client: u8, state: &State, change: impl Fn(&mut Known)) {
         if self.known.len() < KNOWN_MAX {
             let entry = self.known.entry((client, *state));
             change(entry.or_insert(Known::NOTHING));
@@ -69,17 +69,17 @@ impl<const W: usize> Frees<W> {
 }
 
 /// A state on the way to an acquire.
-struct Visit<const W: usize> {
-    state: State<W>,
+struct Visit {
+    state: State,
     /// Ticks that are left.
     ticks: u8,
     /// Where it comes from, among those visited.
     parent: usize,
 }
 
-impl<const W: usize> World<W> {
+impl World {
     /// Judges a transition in which a release may have reported success.
-    pub(super) fn judge_release(&self, transition: &mut Transition<State<W>>) {
+    pub(super) fn judge_release(&self, transition: &mut Transition<State>) {
         if transition.violates & RELEASED == 0 {
             return;
         }
@@ -98,7 +98,7 @@ impl<const W: usize> World<W> {
     }
 
     /// Somebody else is there to acquire, and nobody else has anything.
-    fn asks_for_freedom(&self, state: &State<W>, client: u8) -> bool {
+    fn asks_for_freedom(&self, state: &State, client: u8) -> bool {
         let others = || (0..self.clients.len()).filter(|other| *other != usize::from(client));
         let mine = 1u8 << client;
         let theirs = |node: usize| {
@@ -114,7 +114,7 @@ impl<const W: usize> World<W> {
             && !(0..self.nodes.len()).any(theirs)
     }
 
-    fn freed(&self, state: &State<W>, client: u8) -> Freed {
+    fn freed(&self, state: &State, client: u8) -> Freed {
         let start = state.masked(&self.bare);
         let ticks = self.config.ttl_ticks - 1;
         let frees = self.frees();
@@ -136,13 +136,13 @@ impl<const W: usize> World<W> {
         freed
     }
 
-    fn frees(&self) -> std::sync::MutexGuard<'_, Frees<W>> {
+    fn frees(&self) -> std::sync::MutexGuard<'_, Frees> {
         self.frees.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn search_for_acquire(&self, start: State<W>, client: u8, ticks: u8) -> Freed {
-        let mut seen: FxHashMap<State<W>, u8> = FxHashMap::default();
-        let mut visited: Vec<Visit<W>> = Vec::new();
+    fn search_for_acquire(&self, start: State, client: u8, ticks: u8) -> Freed {
+        let mut seen: FxHashMap<State, u8> = FxHashMap::default();
+        let mut visited: Vec<Visit> = Vec::new();
         let mut open = vec![Visit {
             state: start,
             ticks,
@@ -213,7 +213,7 @@ impl<const W: usize> World<W> {
 
     /// From the last one visited an acquire follows, with `left` ticks to spare; so it
     /// does from all on the way to it.
-    fn note_way(&self, visited: &[Visit<W>], client: u8, left: u8) {
+    fn note_way(&self, visited: &[Visit], client: u8, left: u8) {
         let mut frees = self.frees();
         let mut at = visited.len() - 1;
         while let Some(visit) = visited.get(at) {

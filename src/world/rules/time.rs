@@ -11,7 +11,7 @@ use crate::world::moves::Move;
 use crate::world::tables::Facts;
 use crate::world::world::World;
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     /// One tick for everybody; `drift` names a client whose clock advances by
     /// another number of ticks.
     fn tick(&mut self, drift: Option<(usize, u8)>) {
@@ -102,7 +102,7 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 }
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     /// A disk, a replica or an old server still has something of the client's.
     fn can_come_back(&self, client: usize) -> bool {
         let world = self.world;
@@ -120,8 +120,8 @@ impl<'w, const W: usize> Step<'w, W> {
     }
 }
 
-impl<const W: usize> World<W> {
-    pub(super) fn tick_moves(&self, state: &State<W>, visit: &mut Visit<'_, W>) {
+impl World {
+    pub(super) fn tick_moves(&self, state: &State, visit: &mut Visit<'_>) {
         if !self.time_may_pass(state) {
             return;
         }
@@ -151,12 +151,12 @@ impl<const W: usize> World<W> {
     }
 
     /// Urgency: time stands still while somebody has to act first.
-    fn time_may_pass(&self, state: &State<W>) -> bool {
+    fn time_may_pass(&self, state: &State) -> bool {
         (0..self.clients.len()).all(|client| self.client_may_wait(state, client))
             && (0..self.nodes.len()).all(|node| self.node_may_wait(state, node))
     }
 
-    fn client_may_wait(&self, state: &State<W>, client: usize) -> bool {
+    fn client_may_wait(&self, state: &State, client: usize) -> bool {
         let fields = &self.clients[client];
         if let Some(ticks) = self.paused(state, client) {
             let (_, size) = self.config.switch(Fault::ClientPause);
@@ -179,7 +179,7 @@ impl<const W: usize> World<W> {
     }
 
     /// Some thread can go on. One that spins may be late by a tick.
-    fn has_to_act(&self, state: &State<W>, client: usize, facts: &Facts) -> bool {
+    fn has_to_act(&self, state: &State, client: usize, facts: &Facts) -> bool {
         let late = state.get(self.clients[client].late) != 0;
         let spins = if late { 0 } else { facts.spins };
         let acts = |thread: &usize| facts.ready & 1 << thread != 0 || facts.options[*thread] != 0;
@@ -190,7 +190,7 @@ impl<const W: usize> World<W> {
 
     /// The client spins, and was not late since its last step: what is in flight for
     /// the threads that do may be late.
-    fn spins(&self, state: &State<W>, client: usize, thread: u8) -> bool {
+    fn spins(&self, state: &State, client: usize, thread: u8) -> bool {
         let fields = &self.clients[client];
         self.tables.spins
             && self.runs(state, client)
@@ -199,7 +199,7 @@ impl<const W: usize> World<W> {
     }
 
     /// A tick passes over a client that spins.
-    fn is_late(&self, state: &State<W>, client: usize) -> bool {
+    fn is_late(&self, state: &State, client: usize) -> bool {
         let fields = &self.clients[client];
         if !fields.late.exists() {
             return false;
@@ -214,7 +214,7 @@ impl<const W: usize> World<W> {
         (0..THREADS).any(acts) || messages.any(|message| due(&message))
     }
 
-    fn may_stay(&self, state: &State<W>, client: usize, message: &Message) -> bool {
+    fn may_stay(&self, state: &State, client: usize, message: &Message) -> bool {
         message.allowance > 0
             || message.held
             || message.blocked.is_some()
@@ -223,7 +223,7 @@ impl<const W: usize> World<W> {
     }
 
     /// A message whose receiver is paused does not hold time up.
-    fn stuck(&self, state: &State<W>, client: usize, message: &Message) -> bool {
+    fn stuck(&self, state: &State, client: usize, message: &Message) -> bool {
         match message.content {
             Content::Request(_) => self.waits_for_node(state, message),
             _ => !self.runs(state, client),
@@ -231,11 +231,11 @@ impl<const W: usize> World<W> {
     }
 
     /// The server that a request goes to stands still; an old one never does.
-    pub(super) fn waits_for_node(&self, state: &State<W>, message: &Message) -> bool {
+    pub(super) fn waits_for_node(&self, state: &State, message: &Message) -> bool {
         !message.old && self.node_paused(state, usize::from(message.node)).is_some()
     }
 
-    fn node_may_wait(&self, state: &State<W>, node: usize) -> bool {
+    fn node_may_wait(&self, state: &State, node: usize) -> bool {
         let fields = &self.nodes[node];
         if let Some(ticks) = self.node_paused(state, node) {
             // A server that stands still syncs nothing either.

@@ -15,7 +15,7 @@ use crate::world::moves::Move;
 use crate::world::tables::Tables;
 use crate::world::world::World;
 
-impl<'w, const W: usize> Step<'w, W> {
+impl<'w> Step<'w> {
     /// A WAIT reaches its node. If the replica is known to have all that it
     /// asks for, the answer comes at once; otherwise the server holds it back.
     pub(super) fn begin_wait(&mut self, client: usize, slot: usize, message: Message, ticks: u8) {
@@ -155,7 +155,7 @@ impl Tables {
     }
 }
 
-impl<const W: usize> World<W> {
+impl World {
     /// The place of a thread's connection in lists of them.
     fn link(&self, client: usize, node: usize, thread: u8) -> usize {
         let link = client * usize::from(self.config.nodes) + node;
@@ -180,14 +180,14 @@ impl<const W: usize> World<W> {
         &self,
         fields: &'f [Field],
         node: usize,
-    ) -> impl Iterator<Item = Field> + use<'f, W> {
+    ) -> impl Iterator<Item = Field> + use<'f> {
         let nodes = usize::from(self.config.nodes);
         let links = fields.chunks(THREADS).skip(node).step_by(nodes.max(1));
         links.flatten().copied()
     }
 
     /// The node's replica is known to have all that a WAIT asks for.
-    fn is_acknowledged(&self, state: &State<W>, client: usize, message: &Message) -> bool {
+    fn is_acknowledged(&self, state: &State, client: usize, message: &Message) -> bool {
         let node = usize::from(message.node);
         let since = self.since(client, node, message.thread);
         !message.old
@@ -199,11 +199,11 @@ impl<const W: usize> World<W> {
     /// What can happen to a WAIT that its server holds back, besides time.
     pub(super) fn wait_moves(
         &self,
-        state: &State<W>,
+        state: &State,
         index: usize,
         slot: usize,
         message: Message,
-        visit: &mut Visit<'_, W>,
+        visit: &mut Visit<'_>,
     ) {
         let node = usize::from(message.node);
         if message.old || !self.has_replica(state, node) || !self.in_touch(state, node) {

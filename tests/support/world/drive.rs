@@ -13,8 +13,8 @@ use super::notation::shown;
 use super::{options, set, sizes};
 
 pub struct Drive {
-    pub world: World<4>,
-    pub state: State<4>,
+    pub world: World,
+    pub state: State,
     /// What the last move violated.
     pub violated: Vec<&'static str>,
 }
@@ -26,8 +26,7 @@ impl Drive {
         // Rules are looked at one at a time; commands are given up after a tick.
         sizes.timeout_ticks = Some(1);
         let mut checker = Checker::new(file, options(&sizes, 1)).unwrap();
-        let plan = checker.plan(&set(words, sizes.ttl_ticks)).unwrap();
-        let world: World<4> = plan.build().unwrap();
+        let world = checker.world(&set(words, sizes.ttl_ticks)).unwrap();
         let state = world.start();
         Drive {
             world,
@@ -36,7 +35,7 @@ impl Drive {
         }
     }
 
-    pub fn moves(&self) -> Vec<(Move, Transition<State<4>>)> {
+    pub fn moves(&self) -> Vec<(Move, Transition<State>)> {
         let mut moves = Vec::new();
         self.world.successors(&self.state, &mut |transition| {
             moves.push((Move::decode(transition.action).unwrap(), transition));

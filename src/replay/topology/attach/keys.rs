@@ -113,12 +113,12 @@ impl Topology {
                 let named = keys.iter().take(NAMED).map(|key| format!("`{key}`"));
                 let named: Vec<String> = named.collect();
                 said.push(format!(
-                    "{party} was empty before the run, and now has {}{} without its name in them. \
+                    "{party} was empty before the run, and now has keys without its name: {}{}. \
                      They were left; if the lock made them, delete them",
                     named.join(", "),
                     match keys.len().saturating_sub(NAMED) {
                         0 => String::new(),
-                        more => format!(" and {more} more,"),
+                        more => format!(" and {more} more"),
                     }
                 ));
             }

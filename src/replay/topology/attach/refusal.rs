@@ -59,6 +59,9 @@ pub fn judge(wanted: Wanted<'_>, survey: &Survey) -> Judged {
         is_ready(wanted.kind, node)?;
     }
     are_different(survey)?;
+    for node in &survey.nodes {
+        is_set_as_wanted(node)?;
+    }
     for watcher in &survey.sentinels {
         watches_nobody_else(wanted, survey, watcher)?;
     }
@@ -110,6 +113,20 @@ fn is_ready(kind: TopologyKind, node: &Node) -> Judged {
         )),
         false => Ok(()),
     }
+}
+
+/// Settings of a server are its owner's, and not changed.
+fn is_set_as_wanted(node: &Node) -> Judged {
+    let Some([name, is, wanted]) = node.other_settings.first() else {
+        return Ok(());
+    };
+    Err(no(
+        node,
+        format!(
+            "its `{name}` is `{is}`, and the scenario asks for {wanted}; set it (CONFIG SET {name} \
+             {wanted}), or choose another scenario"
+        ),
+    ))
 }
 
 /// One server under two names would be two servers to a lock.

@@ -66,6 +66,8 @@ pub struct Node {
     pub watchers: BTreeSet<String>,
     /// Its own id in a cluster, and all members that it knows.
     pub cluster: Option<(String, Vec<Line>)>,
+    /// Settings that differ: the name, what it is, and what the scenario asks for.
+    pub other_settings: Vec<[String; 3]>,
 }
 
 /// A Sentinel.
@@ -192,7 +194,7 @@ impl Topology {
             if let Seat::Attached { address, upstream } = member.seat {
                 survey
                     .nodes
-                    .push(look_at_node(party, address, upstream).await?);
+                    .push(look_at_node(party, address, upstream, &self.options.node_args).await?);
             }
         }
         for (party, member) in (0..).map(Party::Sentinel).zip(&self.sentinels) {
@@ -211,6 +213,7 @@ async fn look_at_node(
     party: Party,
     address: SocketAddr,
     upstream: SocketAddr,
+    settings: &[String],
 ) -> Result<Node, TopologyError> {
     let mut asker = Asker::open(party, address).await?;
     let about = asker.ask(&["INFO"]).await?;
@@ -236,6 +239,7 @@ async fn look_at_node(
         example: None,
         watchers: BTreeSet::new(),
         cluster: None,
+        other_settings: Vec::new(),
     };
     if node.loading || node.mode == "sentinel" {
         // What else it could say does not matter.
@@ -246,6 +250,15 @@ async fn look_at_node(
         let id = text(&asker.ask(&["CLUSTER", "MYID"]).await?).unwrap_or_default();
         let members = lines(Some(&asker.ask(&["CLUSTER", "NODES"]).await?));
         node.cluster = Some((id, members));
+    }
+    for setting in settings.chunks_exact(2) {
+        let name = setting[0].trim_start_matches('-');
+        let is = asker.ask(&["CONFIG", "GET", name]).await?;
+        let is = fields(&is).remove(name).unwrap_or_default();
+        if is != setting[1] {
+            let wanted = setting[1].clone();
+            node.other_settings.push([name.to_owned(), is, wanted]);
+        }
     }
     node.example = example(&mut asker, &node.keys).await?;
     Ok(node)
