@@ -1,5 +1,5 @@
--- The value is the time when the lock ends on its owner's clock; who finds it
--- passed takes over by GETSET and comparison (document 001).
+-- The value is the time when the lock ends on its owner's clock; who finds it passed takes
+-- over by GETSET and comparison: https://redis.io/commands/setnx/, "Handling deadlocks".
 --
 -- Faults that belong to it: the clients' clocks decide, a loser's GETSET has
 -- already overwritten the winner's value, and DEL asks nobody.

@@ -1,5 +1,5 @@
--- The same key and token on N independent servers, one after the other; a
--- majority decides (document 003, the five steps of Redlock).
+-- The same key and token on N independent servers, one after the other; a majority decides:
+-- "Distributed Locks with Redis", https://redis.io/topics/distlock.
 
 local function unlock_all(lock)
   local released = 0

@@ -1,4 +1,4 @@
--- A hash with one field, the owner, that counts its holds (document 002).
+-- A hash with one field, the owner, that counts its holds, as Redisson's RLock has it.
 -- Giving back an inner hold does not touch the expiry.
 return {
   name = "reentrant-hash",

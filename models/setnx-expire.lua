@@ -1,4 +1,4 @@
--- SETNX, then EXPIRE in a second command, and a plain DEL (documents 001 and 003).
+-- SETNX, then EXPIRE in a second command, and a plain DEL: where most tutorials begin.
 --
 -- Faults that belong to it: a client that dies between the two commands leaves
 -- a key that never expires, and DEL removes whatever is there, also the key of

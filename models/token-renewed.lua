@@ -1,5 +1,5 @@
 -- The token lock with a background thread that prolongs the lease until the
--- release (document 000). It states no validity: the lease is meant to go on.
+-- release, as a watchdog does. It states no validity: the lease is meant to go on.
 --
 -- A fault that belongs to it: nobody reads what the renewal replies, so an
 -- owner who lost the lock is not told.

@@ -1,5 +1,5 @@
 -- SET NX PX with a token that only its owner knows; a script compares and
--- deletes (documents 000, 002 and 003).
+-- deletes: https://redis.io/commands/set/, "Patterns".
 return {
   name = "token",
   description = "SET NX PX with a token; compare-and-delete in a script",

@@ -80,7 +80,7 @@ pub struct Finding {
     pub verdict: FindingVerdict,
     /// How many things it looked at: "not observed in `checked`".
     pub checked: u64,
-    /// How many of these are violations under every reading of what is unknown.
+    /// How many of these are violations in every possible world.
     pub violations: u64,
     /// The first violations; where there are none, the first that may be some.
     pub examples: Vec<Violation>,
@@ -95,11 +95,11 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingVerdict {
-    /// Under every reading of what is unknown.
+    /// In every possible world.
     Violated,
-    /// Under some readings, not under all.
+    /// In some possible worlds, not in all.
     Unknown,
-    /// Under no reading. That is not "safe": it did not happen here.
+    /// In no possible world. That is not "safe": it did not happen here.
     NotObserved,
     /// The history holds nothing for this oracle.
     NotApplicable,

@@ -1,6 +1,6 @@
 //! Coupons: not more are taken than there were, and none twice.
 //!
-//! A take of unknown outcome counts as taken in one reading and as not taken in
+//! A take of unknown outcome counts as taken in one possible world and as not taken in
 //! the other; which coupon it would have been is not known, so it is no evidence
 //! of one that went twice. Against the final count it counts for nothing: two
 //! takes of one coupon leave the same number as one. So both are asked, how many

@@ -8,7 +8,7 @@
 //! "Before" means acknowledged before the other was sent. Of writes that overlap
 //! in time nobody knows the order, and the lock gets the benefit.
 //!
-//! A write of unknown outcome was accepted in one reading, by the time at which
+//! A write of unknown outcome was accepted in one possible world, by the time at which
 //! it ended. A final read accuses none of them: what it does not show was not
 //! written. Whether acknowledged writes lasted that ended during the final read,
 //! or after it, or without one, nobody has looked.

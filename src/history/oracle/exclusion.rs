@@ -1,4 +1,4 @@
-//! Mutual exclusion in two readings: by what clients believe, and by what they
+//! Mutual exclusion in two senses: by what clients believe, and by what they
 //! believe within the validity that they were told.
 //!
 //! B: from the acquire's success to the release's *call*, the client's crash, or

@@ -1,6 +1,6 @@
 //! Lottery: one set of winners a round, and it has ten.
 //!
-//! A draw of unknown outcome counts as drawn in one reading; whom it drew is not
+//! A draw of unknown outcome counts as drawn in one possible world; whom it drew is not
 //! known.
 
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! The oracles: one file a question.
 //!
-//! All follow one rule. A *reading* of a history says of each operation with an
-//! unknown outcome whether it took effect. "Violated" means: under every
-//! reading. "Unknown": under some. "Not observed": under none. Where operations
+//! All follow one rule. A *possible world* of a history says of each operation with an
+//! unknown outcome whether it took effect. "Violated" means: in every one
+//! of them. "Unknown": in some. "Not observed": in none. Where operations
 //! overlap in time, their order is chosen in the lock's favour; an acquire of
 //! unknown outcome is taken for a hold as wide as it can have been.
 //!

@@ -19,13 +19,13 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// A violation under every reading.
+    /// A violation in every possible world.
     pub(super) fn sure(&mut self, time: u64, lines: &[u64], words: impl FnOnce() -> String) {
         self.sure += 1;
         keep(&mut self.sure_examples, time, lines, words);
     }
 
-    /// A violation under some readings.
+    /// A violation in some possible worlds.
     pub(super) fn possible(&mut self, time: u64, lines: &[u64], words: impl FnOnce() -> String) {
         self.possible += 1;
         keep(&mut self.possible_examples, time, lines, words);

@@ -103,7 +103,7 @@ pub struct ViolationMark {
     pub time: u64,
     /// Who found it, as in [`super::ORACLES`].
     pub oracle: String,
-    /// False if it is one only under some readings of what is unknown.
+    /// False if it is one only in some possible worlds.
     pub sure: bool,
     /// A sentence.
     pub words: String,

@@ -1,4 +1,4 @@
-//! Take one coupon from a stock (document 000: the flash sale).
+//! Take one coupon from a stock (a flash sale).
 
 use serde_json::json;
 

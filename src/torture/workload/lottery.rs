@@ -1,4 +1,4 @@
-//! Draw the winners of a round, unless somebody has (document 003).
+//! Draw the winners of a round, unless somebody has.
 //!
 //! Every client that gets the lock in a round looks whether it was drawn already.
 //! Exactly one set of ten winners may be drawn. Who finds the round drawn gives the

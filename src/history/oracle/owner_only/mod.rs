@@ -13,7 +13,7 @@
 //! is whatever no other claim surely followed (`claims`). It is a violation if all
 //! of them are of others who surely held from before it until after it; then it
 //! is one in every order of what overlapped. It is a possible one if that is so
-//! in some reading of what nobody knows, and in every order. A claim of its own
+//! in some possible world, and in every order. A claim of its own
 //! client among them excuses it always, and that is why a lock that compares
 //! owners is never accused: it removes nothing that it has not claimed, and a
 //! claim that was answered or may have been is among them. Two removals of which

@@ -112,7 +112,7 @@ impl Removal {
         if let Some(verdict) = all_surely(&last, holding).filter(|_| !older(begun)) {
             return verdict;
         }
-        // The worst reading: whatever may have been claimed by one who may hold was.
+        // The worst case: whatever may have been claimed by one who may hold was.
         let stands = |claim: &Claim| {
             certain(claim)
                 || (claim.standing == Standing::Possible && can_hold(holding(claim.client)))
