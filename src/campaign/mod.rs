@@ -1,6 +1,9 @@
 //! A run: check a matrix of locks and assumptions, replay what was found on
 //! real servers, and put both into one report.
 //!
+//! Two threads: one asks the model (`model_side.rs`), the other replays what it said of the
+//! world before. Replays mostly wait for processes, and searches never do.
+//!
 //! Each violation is replayed as often as the run file says, and must be
 //! reproduced every time; each assumption set's world is walked at random, and
 //! no walk may diverge. A cell whose real side disagrees is red, whatever the
@@ -10,14 +13,16 @@ pub mod config;
 mod crew;
 pub mod directed;
 pub mod free;
+mod model_side;
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 
-use crate::check::{
-    CheckError, CheckOptions, CheckResult, Checker, Chosen, ExploreOptions, Guard, Observer, Sizes,
-    Verdict,
-};
+use crate::check::{CheckError, CheckResult, ExploreOptions, Observer, ShouldStop, Sizes, Verdict};
 use crate::lock::LockFile;
 use crate::replay::gate::GateOptions;
 use crate::report;
@@ -29,11 +34,12 @@ use crate::trace::Trace;
 use crate::world::catalogue::{FAULTS, PROPERTIES, Switch};
 use crate::world::concrete;
 
-use config::{Config, ConfigError, Group};
+use config::{Config, ConfigError};
 use crew::Crew;
+use model_side::{ModelSide, ModelledWorld};
 
 /// Where a run gets its locks, and what it tells on the way.
-pub trait Stage: Observer {
+pub trait Stage: Observer + Sync {
     /// A built-in lock or a file.
     fn load(&self, name: &str) -> Result<LockFile, CampaignError>;
     /// One line about what is being done.
@@ -63,36 +69,49 @@ pub enum CampaignError {
 /// What is said of a cell that a stopped run did not come to.
 pub const NOT_RUN: &str = "not run: the run was interrupted";
 
+/// Worlds that the model may be ahead of the replays.
+const AHEAD: usize = 2;
+
+/// A search that also stops when nobody waits for it any more.
+fn stopped_by(explore: &ExploreOptions, abandoned: &Arc<AtomicBool>) -> ExploreOptions {
+    let (stop, abandoned) = (Arc::clone(&explore.should_stop), Arc::clone(abandoned));
+    ExploreOptions {
+        should_stop: Arc::new(move || stop() || abandoned.load(Ordering::SeqCst)),
+        ..explore.clone()
+    }
+}
+
 /// A run in progress.
 pub struct Campaign<'s> {
     config: Config,
     stage: &'s dyn Stage,
     crew: Crew,
     explore: ExploreOptions,
+    interrupted: ShouldStop,
     report: Report,
-    /// Worlds that were come to so far, those of other parts as well.
-    worlds: usize,
     /// Results by setup and steps.
     replayed: BTreeMap<String, (Replays, Option<Replay>)>,
 }
 
 impl<'s> Campaign<'s> {
-    /// Prepares a run. `report` carries the heading; its lists are filled here.
+    /// Prepares a run. `report` carries the heading; its lists are filled here. `explore`
+    /// says when a search is to stop, `interrupted` when all is.
     pub fn new(
         config: Config,
         stage: &'s dyn Stage,
-        runtime: tokio::runtime::Runtime,
-        gate: GateOptions,
+        real: (tokio::runtime::Runtime, GateOptions),
         explore: ExploreOptions,
+        interrupted: ShouldStop,
         report: Report,
     ) -> Campaign<'s> {
+        let (runtime, gate) = real;
         Campaign {
             crew: Crew::new(runtime, gate),
             config,
             stage,
             explore,
+            interrupted,
             report,
-            worlds: 0,
             replayed: BTreeMap::new(),
         }
     }
@@ -112,122 +131,58 @@ impl<'s> Campaign<'s> {
             .iter()
             .map(|info| (info.id.into(), info.meaning.into()))
             .collect();
-        for group in self.config.group.clone() {
-            for name in &group.locks {
-                self.lock(&group, name)?;
-            }
-        }
+        let (sender, receiver) = sync_channel(AHEAD);
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let model = ModelSide::new(
+            &self.config,
+            self.stage,
+            stopped_by(&self.explore, &abandoned),
+            self.report.partition,
+        );
+        std::thread::scope(|scope| {
+            let model = std::thread::Builder::new()
+                .name("model".into())
+                .spawn_scoped(scope, move || model.run(|world| sender.send(world).is_ok()))
+                .map_err(CampaignError::Thread)?;
+            let replayed = receiver.iter().try_for_each(|world| self.world(world));
+            abandoned.store(true, Ordering::SeqCst);
+            drop(receiver);
+            let modelled = model.join().unwrap_or_else(|panic| resume_unwind(panic));
+            replayed.and(modelled)
+        })?;
         Ok(self.report)
     }
 
-    fn lock(&mut self, group: &Group, name: &str) -> Result<(), CampaignError> {
-        let file = self.stage.load(name)?;
-        let bound = self.stage.bound(&format!("a first look at {}", file.name));
-        let sets = self.own_sets(group)?;
-        if sets.is_empty() {
-            return Ok(());
-        }
+    /// One assumption set of one lock: a column of cells.
+    fn world(&mut self, world: ModelledWorld) -> Result<(), CampaignError> {
+        let ModelledWorld {
+            file,
+            sizes,
+            set,
+            results,
+            walks,
+        } = world;
         if self.report.lock(&file.name).is_none() {
             self.report.locks.push(lock_text(&file));
         }
-        let sizes = Sizes {
-            clients: group.clients,
-            nodes: group.nodes.unwrap_or(file.nodes.default),
-            ttl_ticks: group.ttl_ticks,
-            ..Sizes::for_file(&file)
-        };
-        let chosen = Chosen {
-            ttl_ticks: true,
-            tick_ms: false,
-        };
-        let sizes = match self.is_stopped() {
-            true => sizes,
-            false => sizes.fitted(&file, chosen, &self.explore.should_stop),
-        };
-        drop(bound);
-        let options = CheckOptions {
-            sizes: sizes.clone(),
-            properties: group.properties()?,
-            explore: ExploreOptions {
-                states_max: Some(self.config.states_max),
-                ..self.explore.clone()
-            },
-            guard: Guard::usual(self.config.seed),
-            timed: false,
-        };
-        let mut checker = Checker::new(&file, options)?;
-        checker.order(group.order.clone());
-        for set in sets {
-            self.set(&mut checker, &file, &sizes, &set)?;
-        }
-        Ok(())
-    }
-
-    /// The assumption sets that are this part's to check.
-    fn own_sets(&mut self, group: &Group) -> Result<Vec<Vec<Switch>>, CampaignError> {
-        let first = self.worlds;
-        let sets = group.sets()?;
-        self.worlds += sets.len();
-        let part = self.report.partition;
-        let own = |place: &usize| part.is_none_or(|part| part.takes(first + place));
-        let sets = sets.into_iter().enumerate();
-        Ok(sets
-            .filter(|(place, _)| own(place))
-            .map(|(_, set)| set)
-            .collect())
-    }
-
-    fn is_stopped(&self) -> bool {
-        (self.explore.should_stop)()
-    }
-
-    /// One assumption set of one lock: a column of cells.
-    fn set(
-        &mut self,
-        checker: &mut Checker,
-        file: &LockFile,
-        sizes: &Sizes,
-        set: &[Switch],
-    ) -> Result<(), CampaignError> {
-        if self.is_stopped() {
-            for result in checker.not_checked(set, NOT_RUN) {
-                self.cell(file, sizes, set, result, Walks::default())?;
-            }
-            return Ok(());
-        }
-        let title = title(file, sizes, set);
-        self.stage.say(&format!("{title}: exploring"));
-        let bound = self.stage.bound(&format!("the check of {title}"));
-        let results = checker.check_set(set, self.stage)?;
-        drop(bound);
-        self.stage.say(&format!("{title}: walking on real servers"));
-        let walks = self.walk(checker, file, set, &title)?;
+        let title = title(&file, &sizes, &set);
+        let walks = self.walk(&file, walks, &title)?;
         for result in results {
-            self.stage.say(&format!("{title}: {}", result.property));
-            self.cell(file, sizes, set, result, walks)?;
+            self.cell(&file, &sizes, &set, result, walks)?;
         }
         Ok(())
     }
 
     fn walk(
         &mut self,
-        checker: &mut Checker,
         file: &LockFile,
-        set: &[Switch],
+        traces: Vec<Trace>,
         title: &str,
     ) -> Result<Walks, CampaignError> {
-        let first = self.config.seed;
-        let seeds = first..first + u64::from(self.config.walks);
-        if self.is_stopped() {
-            return Ok(Walks::default());
+        if !traces.is_empty() {
+            self.stage.say(&format!("{title}: walking on real servers"));
         }
-        let bound = self
-            .stage
-            .bound(&format!("walking through the model of {title}"));
-        let traces = checker.walks(set, seeds, self.config.walk_moves)?;
-        drop(bound);
-        let stop = &self.explore.should_stop;
-        let replays = self.crew.replay(&traces, &file.path, stop)?;
+        let replays = self.crew.replay(&traces, &file.path, &self.interrupted)?;
         let mut walks = Walks::default();
         for (trace, replay) in traces.into_iter().zip(replays) {
             let Some(replay) = replay else { continue };
@@ -254,8 +209,11 @@ impl<'s> Campaign<'s> {
         let mut replays = None;
         let mut counterexample = None;
         if let Some(trace) = &result.trace {
+            let title = title(file, sizes, set);
+            self.stage
+                .say(&format!("{title}: replaying {}", result.property));
             let (count, id) = self.counterexample(trace, file)?;
-            replays = Some(count).filter(|count| count.attempts > 0 || !self.is_stopped());
+            replays = Some(count).filter(|count| count.attempts > 0 || !(self.interrupted)());
             counterexample = Some(id);
         }
         let holds = result.verdict == Verdict::Holds;
@@ -276,7 +234,7 @@ impl<'s> Campaign<'s> {
             depth: result.depth,
             seconds: result.seconds,
             replays,
-            walks: Some(walks).filter(|walks| holds && (walks.count > 0 || !self.is_stopped())),
+            walks: Some(walks).filter(|walks| holds && (walks.count > 0 || !(self.interrupted)())),
             counterexample,
             command: command(file, sizes, set, &result.property),
         });
@@ -310,8 +268,7 @@ impl<'s> Campaign<'s> {
         file: &LockFile,
     ) -> Result<(Replays, Option<Replay>), CampaignError> {
         let traces = vec![trace.clone(); self.config.replays as usize];
-        let stop = &self.explore.should_stop;
-        let replays = self.crew.replay(&traces, &file.path, stop)?;
+        let replays = self.crew.replay(&traces, &file.path, &self.interrupted)?;
         let replays: Vec<Replay> = replays.into_iter().flatten().collect();
         let good = |replay: &&Replay| **replay == Replay::Reproduced;
         let count = Replays {

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 
@@ -68,7 +69,14 @@ pub fn run(args: Args) -> Ended {
         out: args.out.clone(),
     };
     let explore = screen::bounded();
-    let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
+    let campaign = Campaign::new(
+        config,
+        &stage,
+        (real.runtime, real.gate),
+        explore,
+        Arc::new(signals::came),
+        heading,
+    );
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();
     if signals::came() {

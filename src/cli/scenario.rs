@@ -1,6 +1,7 @@
 //! `lockproof scenario`: scenario files, listed, checked and played.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
@@ -272,7 +273,14 @@ fn play_one(
         out: args.out.join(&scenario.name),
     };
     let explore = screen::bounded();
-    let campaign = Campaign::new(config, &stage, real.runtime, real.gate, explore, heading);
+    let campaign = Campaign::new(
+        config,
+        &stage,
+        (real.runtime, real.gate),
+        explore,
+        Arc::new(signals::came),
+        heading,
+    );
     let mut report = campaign.run().map_err(failure)?;
     stage.screen.clear();
     // What was not come to is no difference.
