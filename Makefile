@@ -5,7 +5,7 @@
 # Both install what they need and is missing. Each phase of `make test` is a target of
 # its own, and `make -n PHASE` shows its commands.
 
-.PHONY: run test server setup format lint tests fuzz docs licences build baseline scenarios naive fuzz-guided
+.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline scenarios naive fuzz-guided
 # The phases share one target directory and two cores; side by side they would
 # only wait for each other's locks.
 .NOTPARALLEL:
@@ -14,7 +14,7 @@ run: server build
 	cargo run --locked --release --quiet -- run
 
 test:
-	@scripts/phases.sh setup format lint tests docs+fuzz licences baseline scenarios
+	@scripts/phases.sh setup format build-tests tests+lint docs+fuzz licences baseline scenarios
 
 server:
 	@scripts/setup.sh
@@ -27,6 +27,11 @@ format:
 
 lint:
 	cargo clippy --locked --all-targets -- -D warnings
+
+# The tests mostly wait, and linting beside them takes what they leave: but two builds
+# would wait for each other, so the tests are built before.
+build-tests:
+	cargo test --locked --no-run
 
 tests:
 	@scripts/tests.sh

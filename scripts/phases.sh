@@ -11,6 +11,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . scripts/machine.sh
 
+# What is built once and from nothing gains nothing by what the next build could reuse.
+export CARGO_INCREMENTAL=0
 # A phase is a make of its own: what was said to this one (-n, -k, -j) was not for it.
 unset MAKEFLAGS MAKELEVEL MFLAGS
 rm -f "$target/left-out.txt"

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use sha2::{Digest, Sha256};
 
 use crate::check::{CheckReport, CheckResult, Checker, ExploreOptions, SimulateOptions, Verdict};
 use crate::report::terminal;
@@ -216,5 +217,15 @@ pub fn trace_name(trace: &Trace) -> String {
     } else {
         set.join("+")
     };
-    format!("{}.{what}.{set}", trace.lock.name)
+    let name = format!("{}.{what}.{set}", trace.lock.name);
+    if name.len() <= TRACE_NAME_BYTES {
+        return name;
+    }
+    let digest = Sha256::digest(set.as_bytes());
+    let digest = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
+    let faults = trace.assumptions.len();
+    format!("{}.{what}.{faults}-faults-{digest:08x}", trace.lock.name)
 }
+
+/// A file's name has at most 255 bytes; some are left for its ending.
+const TRACE_NAME_BYTES: usize = 200;

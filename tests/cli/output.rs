@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::cli_support::*;
 use lockproof::check::{CheckReport, Verdict};
-use lockproof::lock::builtin_names;
+use lockproof::lock::{LockFile, builtin_names};
 use lockproof::report::model::{Environment, Report, SCHEMA};
 use lockproof::world::catalogue::{FAULTS, PROPERTIES};
 
@@ -328,4 +328,33 @@ fn random_runs_find_violations_prove_nothing_and_repeat_with_their_seed() {
         let broken = result.property == "no-orphan";
         assert!(!broken || result.verdict == Verdict::Violated);
     }
+}
+
+#[test]
+fn a_trace_under_many_faults_has_a_name_that_a_file_can_have() {
+    let place = Place::new();
+    let name = "n".repeat(100);
+    let text = LockFile::builtin("setnx-expire").unwrap().text;
+    let text = text.replace("\"setnx-expire\"", &format!("\"{name}\""));
+    let file = place.write("long.lua", &text);
+    let faults = "client-crash,client-pause,loss,delay,overrun,node-restart-none,\
+                  node-restart-everysec,node-restart-always,client-skew,client-drift";
+    let said = place.run(&format!(
+        "check {file} --assume {faults} --property no-orphan --max-states 50000"
+    ));
+    assert_eq!(said.code, Some(VIOLATION), "{said:#?}");
+    let files = place.files("traces");
+    let names: Vec<&str> = files
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str())
+        .collect();
+    let [trace] = names[..] else {
+        panic!("{names:?}")
+    };
+    assert!(
+        trace.starts_with(&format!("{name}.no-orphan.10-faults-")),
+        "{trace}"
+    );
+    let replayed = place.run(&format!("replay traces/{trace} --runs 1"));
+    assert_eq!(replayed.code, Some(FINE), "{replayed:#?}");
 }
