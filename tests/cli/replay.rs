@@ -98,3 +98,24 @@ fn no_runs_are_no_success() {
     assert_eq!(said.code, Some(NOTHING), "{said:#?}");
     assert!(said.err.contains("nothing ran"), "{said:#?}");
 }
+
+/// Its clients never come to the end of their releases: they cannot even try.
+#[test]
+fn a_lock_whose_release_goes_on_for_ever_is_confirmed_as_one_that_nobody_can_acquire() {
+    let place = Place::new();
+    let file = place.write(
+        "endless.lua",
+        "return {\n  acquire = function(lock) return held() end,\n  release = function(lock)\n    \
+         while true do redis(\"GET\", lock.key) end\n  end,\n}\n",
+    );
+    let said = place.run(&format!(
+        "check {file} --assume none --property deadlock-freedom"
+    ));
+    assert_eq!(said.code, Some(VIOLATION), "{said:#?}");
+    let files = place.files("traces");
+    let [trace] = &files[..] else {
+        panic!("{files:?}")
+    };
+    let said = place.run(&format!("replay {} --runs 2", trace.display()));
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+}

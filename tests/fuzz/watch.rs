@@ -6,12 +6,11 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::hunt::Hunt;
 
-/// An input may take this long. The slowest of a target takes some ms; a machine that
-/// does other things as well is slow, but not a thousand times.
+/// An input may take this much of a processor's time. The slowest of a target takes some ms.
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// All hunts of this process together may use this much more than they begin with.
@@ -21,20 +20,21 @@ const BYTES_MAX: u64 = 2 << 30;
 pub struct Slot {
     hunt: Hunt,
     number: AtomicU64,
-    /// ms since the start of the watch; 0 between two inputs.
+    /// As [`now_ms`]; 0 between two inputs.
     begun_ms: AtomicU64,
 }
 
 static SLOTS: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 static START: Once = Once::new();
-static CLOCK: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-
 thread_local! {
     static MINE: Cell<Option<&'static Slot>> = const { Cell::new(None) };
 }
 
+/// What all hunts together have had of the processors: hunts run at the lowest priority, and
+/// on a busy machine an input may wait for minutes.
 fn now_ms() -> u64 {
-    CLOCK.get_or_init(Instant::now).elapsed().as_millis() as u64 + 1
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000 + 1
 }
 
 impl Slot {
