@@ -29,7 +29,7 @@ run() {
 # tell PHASE: says how it ended.
 tell() {
     local line
-    line=$(<"$logs/$1.end")
+    line=$(cat "$logs/$1.end" 2>/dev/null) || line="$1 FAILED (it did not end)"
     echo "== $line"
     summary+=$line$'\n'
     case $line in *FAILED*) failed=1 ;; esac

@@ -72,6 +72,15 @@ pub const NOT_RUN: &str = "not run: the run was interrupted";
 /// Worlds that the model may be ahead of the replays.
 const AHEAD: usize = 2;
 
+/// Says, when it goes, that nobody waits for the model any more: also if replays panic.
+struct Waits(Arc<AtomicBool>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// A search that also stops when nobody waits for it any more.
 fn stopped_by(explore: &ExploreOptions, abandoned: &Arc<AtomicBool>) -> ExploreOptions {
     let (stop, abandoned) = (Arc::clone(&explore.should_stop), Arc::clone(abandoned));
@@ -144,9 +153,9 @@ impl<'s> Campaign<'s> {
                 .name("model".into())
                 .spawn_scoped(scope, move || model.run(|world| sender.send(world).is_ok()))
                 .map_err(CampaignError::Thread)?;
+            let waits = Waits(abandoned);
             let replayed = receiver.iter().try_for_each(|world| self.world(world));
-            abandoned.store(true, Ordering::SeqCst);
-            drop(receiver);
+            drop((waits, receiver));
             let modelled = model.join().unwrap_or_else(|panic| resume_unwind(panic));
             replayed.and(modelled)
         })?;

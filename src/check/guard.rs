@@ -43,7 +43,7 @@ impl Checker<'_> {
     /// # Errors
     /// At the first difference.
     pub(super) fn guard(&self, set: &[Switch], tables: &Arc<Tables>) -> Result<(), CheckError> {
-        let world: World = self.at_ticks(set, tables)?;
+        let world = self.at_ticks(set, tables)?;
         let Guard {
             seed,
             walks,

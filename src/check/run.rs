@@ -283,9 +283,10 @@ impl<'f> Checker<'f> {
         set: &[Switch],
         observer: &dyn Observer,
     ) -> Result<Vec<CheckResult>, CheckError> {
-        match self.world(set) {
+        lag(set)?;
+        match self.tables(set) {
             Err(error) if error.is_stop() => return Ok(self.unknown(set, &error.to_string())),
-            world => drop(world?),
+            tables => drop(tables?),
         }
         if let Some(reason) = self.unfollowed(set) {
             return Ok(self.unknown(set, &reason));

@@ -47,8 +47,8 @@ impl Checker<'_> {
     ) -> Result<Vec<CheckResult>, CheckError> {
         let started = observer.seconds();
         let searched = loop {
-            let tables = self.tables(set)?;
-            let searched: Searched = self.explored(set, tables, observer)?;
+            let world = self.world(set)?;
+            let searched = self.searched(world, observer);
             if self.reach >= REACH_MAX || !searched.beyond_horizon() {
                 break searched;
             }
@@ -68,16 +68,6 @@ impl Checker<'_> {
         Ok(cells
             .map(|(property, answer)| cell(set, &searched.found, property, answer, seconds))
             .collect())
-    }
-
-    fn explored(
-        &self,
-        set: &[Switch],
-        tables: Arc<Tables>,
-        observer: &dyn Observer,
-    ) -> Result<Searched, CheckError> {
-        let world = World::new(self.world_config(set), tables)?;
-        Ok(self.searched(world, observer))
     }
 
     fn searched(&self, world: World, observer: &dyn Observer) -> Searched {
@@ -168,7 +158,7 @@ impl Checker<'_> {
         length: usize,
     ) -> Result<Vec<Trace>, CheckError> {
         let tables = self.tables(set)?;
-        let world: World = self.at_ticks(set, &tables)?;
+        let world = self.at_ticks(set, &tables)?;
         seeds
             .map(|seed| {
                 let moves = random_walk(&world, seed, length);

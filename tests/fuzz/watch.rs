@@ -4,14 +4,18 @@
 //! An input is made again from its number, so a number is all that has to be told.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::hunt::Hunt;
 
 /// An input may take this much of a processor's time. The slowest of a target takes some ms.
 const LONGEST: Duration = Duration::from_secs(20);
+
+/// And this long by the clock, for one that waits and takes no processor.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 /// All hunts of this process together may use this much more than they begin with.
 const BYTES_MAX: u64 = 2 << 30;
@@ -78,13 +82,14 @@ impl Slot {
 
 fn watch() {
     let least = resident_bytes();
+    let mut waiting = BTreeMap::new();
     loop {
         std::thread::sleep(Duration::from_millis(50));
         let now = now_ms();
         let slots = SLOTS.lock().expect("nobody panics with it").clone();
         let late: Vec<_> = slots
             .iter()
-            .filter(|slot| slot.overdue(now, LONGEST))
+            .filter(|slot| slot.overdue(now, LONGEST) || waits(slot, &mut waiting))
             .collect();
         let full = resident_bytes() > least + BYTES_MAX;
         for slot in &late {
@@ -100,6 +105,18 @@ fn watch() {
             std::process::exit(101);
         }
     }
+}
+
+/// The same input has been under way for too long by the clock.
+fn waits(slot: &Slot, waiting: &mut BTreeMap<&'static str, (u64, Instant)>) -> bool {
+    let begun = slot.begun_ms.load(Ordering::Acquire);
+    let since = waiting
+        .entry(slot.hunt.target.name)
+        .or_insert((begun, Instant::now()));
+    if since.0 != begun {
+        *since = (begun, Instant::now());
+    }
+    begun > 0 && since.1.elapsed() > LONGEST_WAIT
 }
 
 /// What the process has in memory.

@@ -108,7 +108,8 @@ pub struct TopologyOptions {
     /// down. Shorter than the stalls of a busy machine means failovers that
     /// nobody asked for.
     pub down_after_ms: u32,
-    /// More arguments for every node.
+    /// Settings of every node as arguments, `--name` and value in turn. Attached servers must
+    /// have them already.
     pub node_args: Vec<String>,
     /// Where the embedded proxies of client links tell what passes.
     pub events: Option<UnboundedSender<ProxyEvent>>,
