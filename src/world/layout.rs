@@ -47,7 +47,7 @@ impl std::fmt::Debug for State {
 }
 
 /// A place in a state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Field {
     word: u8,
     shift: u8,

@@ -19,6 +19,7 @@ mod config;
 pub mod execute;
 mod interner;
 pub mod layout;
+mod log;
 pub mod message;
 pub mod minimise;
 pub mod moves;

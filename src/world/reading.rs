@@ -1,7 +1,6 @@
 //! What a state says.
 
 use super::client::Facade;
-use super::closure::Execution;
 use super::layout::{Field, State};
 use super::message::{Content, Message};
 use super::tables::{Facts, NONE};
@@ -144,24 +143,34 @@ impl World {
         state.get(self.nodes[node].keyspace) as u16
     }
 
-    /// The numbers of the keyspaces that a node's replica may hold besides the
-    /// node's own: before its last write, before its last two, ..
-    pub fn behind(&self, state: &State, node: usize) -> Vec<u16> {
-        let history = self.history(state, node).iter();
-        history.map(|field| state.get(*field) as u16).collect()
+    /// The fields of a state that number what servers, disks and replicas hold.
+    pub(super) fn contents(&self, state: &State) -> Vec<Field> {
+        let of_node = |node: usize| {
+            let fields = &self.nodes[node];
+            let old = self.is_split(state, node).then_some(fields.old);
+            let synced = Some(fields.synced).filter(|synced| synced.exists());
+            let own = [Some(fields.keyspace), synced, old].into_iter().flatten();
+            own.chain(self.history(state, node).iter().copied())
+        };
+        (0..self.nodes.len()).flat_map(of_node).collect()
     }
 
-    /// The number of the keyspace of a node's old server, while that serves on.
-    pub fn old(&self, state: &State, node: usize) -> Option<u16> {
-        self.is_split(state, node)
-            .then(|| state.get(self.nodes[node].old) as u16)
-    }
-
-    /// For how long a node's server and its old one have not heard of their
-    /// replicas (see [`NodeFields`]).
-    pub(super) fn silence(&self, state: &State, node: usize) -> [usize; 2] {
-        let fields = &self.nodes[node];
-        [fields.silent, fields.old_silent].map(|field| state.get(field))
+    /// Whose contents a field numbers, in words.
+    pub(super) fn place_of(&self, field: Field) -> String {
+        let place = |node: usize| {
+            let fields = &self.nodes[node];
+            let behind = fields.history.iter().position(|other| *other == field);
+            if field == fields.keyspace {
+                Some(format!("node {node}"))
+            } else if field == fields.synced {
+                Some(format!("the disk of node {node}"))
+            } else if field == fields.old {
+                Some(format!("the old server of node {node}"))
+            } else {
+                behind.map(|writes| format!("the replica of node {node}, {} behind,", writes + 1))
+            }
+        };
+        (0..self.nodes.len()).find_map(place).unwrap_or_default()
     }
 
     /// What can be seen of a client.
@@ -182,29 +191,6 @@ impl World {
         slots
             .filter_map(|slot| self.message(state, usize::from(client), slot))
             .collect()
-    }
-
-    /// What the server makes of a request that it executes now.
-    pub fn execution(&self, state: &State, message: &Message, alone: bool) -> Option<&Execution> {
-        let Content::Request(command) = message.content else {
-            return None;
-        };
-        let node = usize::from(message.node);
-        let keyspace = match message.old {
-            true => self.old(state, node)?,
-            false => self.keyspace(state, node),
-        };
-        Some(match alone {
-            true => self.tables.execute_alone(command, keyspace),
-            false => self.tables.execute(command, keyspace),
-        })
-    }
-
-    /// A server's reply as the client reads it now.
-    pub fn local_reply(&self, state: &State, client: u8, reply: u16) -> u16 {
-        let client = usize::from(client);
-        let skew = state.get(self.clients[client].skew);
-        self.tables.local_reply(client, skew, reply)
     }
 
     /// The message in a slot.

@@ -6,6 +6,7 @@ use super::error::unbounded;
 use super::{ACQUIRE, BACKGROUND, Closure, ClosureError, Local, RELEASE};
 use crate::lock::{LockError, Op, Output, Phase, View, Waiting};
 use crate::lua::RefusalKind;
+use crate::trace::Outcome;
 use crate::world::client::{Emitted, Ending, Facade, Sent, Symbolic, THREADS, Wait};
 use crate::world::program::ClientProgram;
 
@@ -222,7 +223,7 @@ impl Closure {
                 .abandoned
                 .iter()
                 .fold(0, |set, thread| set | 1 << thread),
-            ending: ending_of(output),
+            ending: ending_of(output.outcome.as_ref(), output.lost),
             ..Emitted::default()
         };
         for request in &output.sent {
@@ -273,11 +274,13 @@ impl Closure {
 
 /// How an operation ended with an output, if one did; a background thread that
 /// reports the lock lost ends the hold.
-pub(in crate::world) fn ending_of(output: &Output) -> Option<(Op, Ending)> {
-    let ended = output.outcome.as_ref();
-    ended
+pub(in crate::world) fn ending_of(
+    outcome: Option<&(Op, Outcome)>,
+    lost: bool,
+) -> Option<(Op, Ending)> {
+    outcome
         .map(|(op, outcome)| (*op, Ending::of(outcome)))
-        .or(output.lost.then_some((Op::Acquire, Ending::Lost)))
+        .or(lost.then_some((Op::Acquire, Ending::Lost)))
 }
 
 /// Names the numbers that have grown, for the user to look at.

@@ -1,23 +1,84 @@
 //! Live client programs: their inputs, and what they do in answer.
 
+use std::collections::VecDeque;
+
 use super::steps::op_name;
 use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
-use crate::lock::{Input, Op, Output, Request, Waiting};
+use crate::lock::{Input, Op, Output, Program, Request};
 use crate::trace::{self, Event, Outcome};
-use crate::world::client::Symbolic;
+use crate::world::client::{Ending, Symbolic, Wait};
 use crate::world::closure::{ending_of, retirement};
-use crate::world::layout::State;
+use crate::world::log::Fate;
+use crate::world::message::Message;
+use crate::world::symbols;
 
-impl<'w> Run<'w> {
-    pub(super) fn call(&mut self, client: u8, op: Op, before: &State) -> Result<(), ConcreteError> {
-        let outermost = self.clients[usize::from(client)].program.view().holds == 0;
-        let token = (op == Op::Acquire && outermost).then(|| {
-            let generations = self
-                .world
-                .generations_in_flight(before, usize::from(client));
+/// A live client.
+pub(super) struct Client {
+    pub program: Program,
+    /// Its stable identity.
+    pub owner: String,
+    /// Attempts so far.
+    pub attempt: u32,
+    /// Every token it had, with the generation that the tables give it.
+    pub tokens: Vec<(String, u8)>,
+    /// The token of the operation that begins.
+    token: Option<String>,
+    done: Done,
+}
+
+/// What a live program has done that the path has not told yet. At an open comparison
+/// the live program goes on, and the path tells the rest with its next move.
+#[derive(Default)]
+struct Done {
+    sent: VecDeque<Request>,
+    /// Threads (bit set) that gave a command up: those of the program, and those of
+    /// which the path told.
+    abandoned: [u8; 2],
+    outcome: Option<(Op, Outcome)>,
+    lost: bool,
+    line: u32,
+}
+
+impl Client {
+    pub fn new(program: Program, owner: String) -> Client {
+        Client {
+            program,
+            owner,
+            attempt: 0,
+            tokens: Vec::new(),
+            token: None,
+            done: Done::default(),
+        }
+    }
+
+    fn step(&mut self, input: &Input) -> Result<(), ConcreteError> {
+        let Output {
+            sent,
+            abandoned,
+            outcome,
+            lost,
+            line,
+            ..
+        } = self.program.step(input)?;
+        let done = &mut self.done;
+        done.sent.extend(sent);
+        for thread in abandoned {
+            done.abandoned[0] |= 1 << thread;
+        }
+        done.outcome = outcome.or(done.outcome.take());
+        done.lost |= lost;
+        done.line = line;
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// An operation begins. A new attempt gets a fresh token, and older ones are renamed.
+    pub(super) fn begin(&mut self, client: usize, op: Op, generations: Option<u8>) {
+        let token = generations.map(|generations| {
             let map = retirement(generations);
             let token = self.fresh_token(client);
-            let state = &mut self.clients[usize::from(client)];
+            let state = &mut self.clients[client];
             for (_, generation) in &mut state.tokens {
                 if let Some(new) = map.get(usize::from(*generation)) {
                     *generation = *new;
@@ -26,247 +87,213 @@ impl<'w> Run<'w> {
             state.tokens.push((token.clone(), 0));
             token
         });
-        let name = op_name(op).to_owned();
-        self.log(
-            Event::Call {
-                client,
-                op: name,
-                token: token.clone(),
-            },
-            None,
-        );
-        self.feed(
-            client,
-            Input::Call { op, token },
-            Symbolic::Call(op),
-            before,
-        )
+        self.clients[client].token.clone_from(&token);
+        let call = Event::Call {
+            client: client as u8,
+            op: op_name(op).to_owned(),
+            token,
+        };
+        self.log(call, None);
     }
 
-    /// Feeds an input to the live program; `symbolic` is what it is for the tables.
+    /// The live program gets what its automaton got.
     pub(super) fn feed(
         &mut self,
-        client: u8,
-        input: Input,
-        symbolic: Symbolic,
-        before: &State,
+        client: usize,
+        class: u16,
+        input: Symbolic,
     ) -> Result<(), ConcreteError> {
-        let program = &mut self.clients[usize::from(client)].program;
-        let view = program.view();
-        let output = program.step(&input)?;
-        self.compare_output(client, symbolic, before, &output)?;
-        for (thread, waiting) in view.threads {
-            if let Waiting::Reply { node, .. } | Waiting::TimedOut { node } = waiting
-                && output.abandoned.contains(&thread)
-            {
-                self.open_new_connection(client, node, thread);
-            }
+        if let Symbolic::Choose { thread, value } = input
+            && self.went_on(client, thread, value)?
+        {
+            return Ok(());
         }
-        self.carry_out(client, output);
-        Ok(())
+        let input = self.input(client, class, input)?;
+        self.clients[client].step(&input)
     }
 
-    /// The live program did what the tables say, as far as the world does not show it.
-    fn compare_output(
+    /// An input with its real content; events on the way are told.
+    fn input(
         &mut self,
-        client: u8,
-        symbolic: Symbolic,
-        before: &State,
-        output: &Output,
-    ) -> Result<(), ConcreteError> {
-        let class = self.world.class(before, usize::from(client));
-        let at = self.steps.len();
-        let Some((next, emitted)) = self.world.tables.step(class, symbolic) else {
-            return Err(mismatch(at, symbolic, "the tables have no such input"));
+        client: usize,
+        class: u16,
+        input: Symbolic,
+    ) -> Result<Input, ConcreteError> {
+        let Some((_, emitted)) = self.world.tables.step(class, input) else {
+            return Err(mismatch(self.at, input, "the tables have no such input"));
         };
         self.rounded |= emitted.rounded;
-        // At an open comparison the live program goes on.
-        let open = self.world.tables.facts[usize::from(next)]
-            .at_ticks
-            .iter()
-            .any(|o| *o != 0);
-        if !open && ending_of(output) != emitted.ending {
-            let detail = format!(
-                "client {client} ends with {:?}, not {:?}",
-                ending_of(output),
-                emitted.ending
-            );
-            return Err(mismatch(at, symbolic, detail));
-        }
-        Ok(())
-    }
-
-    fn carry_out(&mut self, client: u8, output: Output) {
-        for thread in &output.abandoned {
-            self.parcels.retain_mut(|parcel| {
-                if parcel.client == client && parcel.thread == *thread && parcel.awaited {
-                    parcel.awaited = false;
-                    let request = matches!(parcel.content, Cargo::Request(_));
-                    return request && parcel.blocked.is_none();
+        let name = client as u8;
+        Ok(match input {
+            Symbolic::Call(op) => Input::Call {
+                op,
+                token: self.clients[client].token.take(),
+            },
+            Symbolic::Advance(ticks) => Input::Advance {
+                ms: self.tick_ms * i64::from(ticks),
+            },
+            Symbolic::Skew(ticks) => Input::Skew {
+                ms: self.tick_ms * i64::from(ticks),
+            },
+            Symbolic::Wake(thread) => {
+                let facts = self.world.tables.facts[usize::from(class)];
+                let wake = Event::Wake {
+                    client: name,
+                    thread,
+                    timed_out: facts.timed_out & 1 << thread != 0,
+                };
+                self.log(wake, None);
+                Input::Wake { thread }
+            }
+            Symbolic::Choose { thread, value } => {
+                let choose = Event::Choose {
+                    client: name,
+                    thread,
+                    value,
+                };
+                self.log(choose, None);
+                Input::Choose { thread, value }
+            }
+            Symbolic::Reply { thread, .. } => self.delivered(thread)?,
+            Symbolic::Fail { thread, definite } => {
+                let Parcel { id, message, .. } = self.taken()?;
+                let fail = Event::Fail {
+                    client: name,
+                    node: message.node,
+                    message: id,
+                    definite,
+                };
+                self.log(fail, None);
+                Input::Fail {
+                    thread,
+                    definite,
+                    message: trace::CONNECTION_FAILED.into(),
                 }
-                true
-            });
-        }
-        for request in output.sent {
-            self.send(client, request);
-        }
-        let source = self.source(output.line);
-        if let Some((op, outcome)) = output.outcome {
-            self.log(
-                Event::Outcome {
-                    client,
-                    op: op_name(op).into(),
-                    outcome,
-                },
-                source,
-            );
-        } else if output.lost {
-            let op = "renewal".into();
-            self.log(
-                Event::Outcome {
-                    client,
-                    op,
-                    outcome: Outcome::Lost,
-                },
-                source,
-            );
-        }
+            }
+        })
     }
 
-    fn send(&mut self, client: u8, request: Request) {
+    fn delivered(&mut self, thread: u8) -> Result<Input, ConcreteError> {
+        let parcel = self.taken()?;
+        let Cargo::Reply(reply) = parcel.cargo else {
+            let detail = format!("message {} is no reply", parcel.id);
+            return Err(mismatch(self.at, "deliver", detail));
+        };
+        let deliver = Event::Deliver {
+            client: parcel.client as u8,
+            node: parcel.message.node,
+            message: parcel.id,
+            reply: reply.clone(),
+            ignored: false,
+        };
+        self.log(deliver, None);
+        Ok(Input::Reply { thread, reply })
+    }
+
+    /// The live program went on at a comparison that was open, if it went the way that
+    /// it goes at ticks.
+    fn went_on(&self, client: usize, thread: u8, value: u8) -> Result<bool, ConcreteError> {
+        let facade = self.world.facade(&self.before, client as u8);
+        let Wait::Open { at_ticks } = facade.threads[usize::from(thread)] else {
+            return Ok(false);
+        };
+        if at_ticks == (value == 1) {
+            return Ok(true);
+        }
+        let what = format!(
+            "a comparison of times by client {} to come out as it does",
+            symbols::letter(client as u8)
+        );
+        Err(ConcreteError::BetweenTicks { what })
+    }
+
+    pub(super) fn send(
+        &mut self,
+        client: usize,
+        message: Message,
+        fate: Fate,
+    ) -> Result<(), ConcreteError> {
+        let sent = self.clients[client].done.sent.pop_front();
+        let request =
+            sent.filter(|sent| (sent.thread, sent.node) == (message.thread, message.node));
+        let Some(Request {
+            argv, line, thread, ..
+        }) = request
+        else {
+            let detail = format!("client {client} does not send {message:?}");
+            return Err(mismatch(self.at, "send", detail));
+        };
         let id = self.next_id;
         self.next_id += 1;
-        let Request {
+        let words = argv.iter().map(|word| String::from_utf8_lossy(word));
+        let send = Event::Send {
+            client: client as u8,
             thread,
-            node,
-            argv,
-            line,
-        } = request;
-        let words = argv
-            .iter()
-            .map(|word| String::from_utf8_lossy(word).into_owned())
-            .collect();
+            node: message.node,
+            message: id,
+            argv: words.map(|word| word.into_owned()).collect(),
+        };
         let source = self.source(line);
-        self.log(
-            Event::Send {
-                client,
-                thread,
-                node,
+        self.log(send, source);
+        if fate == Fate::Lost {
+            self.fault(trace::Fault::Lose {
+                client: client as u8,
+                node: message.node,
                 message: id,
-                argv: words,
-            },
-            source,
-        );
-        let content = Cargo::Request(argv);
+                reply: false,
+            });
+            return Ok(());
+        }
+        let held = fate == Fate::Held;
         self.parcels.push(Parcel {
             id,
             client,
-            thread,
-            node,
-            awaited: true,
-            old: self.uses_old(client, node),
-            content,
-            blocked: None,
-            held: false,
+            message: Message { held, ..message },
+            cargo: Cargo::Request(argv),
         });
-        if !self.holding && self.cut.contains_key(&(client, node)) {
-            self.lose(self.parcels.len() - 1);
-        }
+        Ok(())
     }
 
-    /// A pause strikes before the last `held` requests are sent.
-    pub(super) fn hold_back(&mut self, client: u8, held: u8) {
-        let sent = self.parcels.iter_mut().filter(|parcel| {
-            parcel.client == client && matches!(parcel.content, Cargo::Request(_))
-        });
-        let mut last: Vec<&mut Parcel> = sent.collect();
-        last.sort_by_key(|parcel| parcel.id);
-        let first = last.len() - usize::from(held).min(last.len());
-        let mut ids = Vec::new();
-        for parcel in last.split_off(first) {
-            parcel.held = true;
-            ids.push(parcel.id);
-        }
-        self.lose_on_cut_links(client);
-        self.fault(trace::Fault::ClientPause { client, held: ids });
-        self.clients[usize::from(client)].paused = Some(0);
-    }
-
-    /// What is not held back is lost where the link is cut.
-    fn lose_on_cut_links(&mut self, client: u8) {
-        let lost = |parcel: &Parcel| {
-            let request = matches!(parcel.content, Cargo::Request(_));
-            let here = parcel.client == client && request && !parcel.held;
-            here && parcel.blocked.is_none() && self.cut.contains_key(&(client, parcel.node))
-        };
-        let ids: Vec<u32> = self
-            .parcels
-            .iter()
-            .filter(|p| lost(p))
-            .map(|p| p.id)
-            .collect();
-        for id in ids {
-            if let Some(index) = self.parcels.iter().position(|parcel| parcel.id == id) {
-                self.lose(index);
-            }
-        }
-    }
-
-    /// What a pause held back is sent.
-    pub(super) fn let_go(&mut self, client: u8) {
-        let held = |parcel: &Parcel| parcel.client == client && parcel.held;
-        let cut = &self.cut;
-        self.parcels
-            .retain(|parcel| !held(parcel) || !cut.contains_key(&(client, parcel.node)));
-        let parcels = self.parcels.iter_mut();
-        parcels
-            .filter(|parcel| parcel.client == client)
-            .for_each(|parcel| parcel.held = false);
-    }
-
-    pub(super) fn crash(&mut self, client: u8) {
-        self.clients[usize::from(client)].crashed = true;
-        self.parcels.retain_mut(|parcel| {
-            if parcel.client == client {
-                parcel.awaited = false;
-            }
-            let request = matches!(parcel.content, Cargo::Request(_));
-            parcel.client != client || (request && parcel.blocked.is_none() && !parcel.held)
-        });
-    }
-
-    pub(super) fn advance(
+    /// The live program did what the path told, no more and no less.
+    pub(super) fn settle(
         &mut self,
-        drift: Option<(u8, u8)>,
-        before: &State,
+        client: usize,
+        class: u16,
+        ending: Option<(Op, Ending)>,
+        abandoned: u8,
     ) -> Result<(), ConcreteError> {
-        self.tick += 1;
-        self.log(Event::Tick, None);
-        let tick_ms = self.tick_ms;
-        for node in 0..self.nodes.len() {
-            self.change_node(node, |keyspace| keyspace.advance_concrete(tick_ms));
+        self.clients[client].done.abandoned[1] |= abandoned;
+        let facts = self.world.tables.facts[usize::from(class)];
+        if facts.at_ticks.iter().any(|option| *option != 0) {
+            return Ok(());
         }
-        for client in 0..self.world.config.clients {
-            let ticks = match drift {
-                Some((drifting, ticks)) if drifting == client => ticks,
-                _ => 1,
+        let done = std::mem::take(&mut self.clients[client].done);
+        let ended = ending_of(done.outcome.as_ref(), done.lost);
+        if ended != ending {
+            let detail = format!("client {client} ends with {ended:?}, not {ending:?}");
+            return Err(mismatch(self.at, "ending", detail));
+        }
+        let [gave_up, told] = done.abandoned;
+        if !done.sent.is_empty() || gave_up != told {
+            let sent = done.sent.len();
+            let detail = format!(
+                "client {client} sends {sent} commands more, and threads {gave_up:b} give theirs up, not {told:b}"
+            );
+            return Err(mismatch(self.at, "input", detail));
+        }
+        let outcome = match done.outcome {
+            Some((op, outcome)) => Some((op_name(op), outcome)),
+            None => done.lost.then_some(("renewal", Outcome::Lost)),
+        };
+        if let Some((op, outcome)) = outcome {
+            let source = self.source(done.line);
+            let event = Event::Outcome {
+                client: client as u8,
+                op: op.into(),
+                outcome,
             };
-            let state = &mut self.clients[usize::from(client)];
-            state.offset_ms += (i64::from(ticks) - 1) * self.tick_ms;
-            if let Some(paused) = &mut state.paused {
-                *paused += 1;
-            } else if !state.crashed && ticks > 0 {
-                let ms = self.tick_ms * i64::from(ticks);
-                let symbolic = Symbolic::Advance(ticks);
-                self.feed(client, Input::Advance { ms }, symbolic, before)?;
-            }
+            self.log(event, source);
         }
-        // Beliefs may have lapsed with the tick: the step shows them as they are now.
-        let views = self.views();
-        if let Some(step) = self.steps.last_mut() {
-            step.clients = views;
-        }
-        self.tick_waits();
         Ok(())
     }
 }

@@ -7,110 +7,51 @@
 use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
 use crate::lock::Input;
 use crate::redis::Reply;
-use crate::world::client::{Facade, Wait};
-use crate::world::layout::State;
+use crate::world::client::Facade;
+use crate::world::layout::{Field, State};
 use crate::world::message::{Content, Message};
 use crate::world::moves::Move;
-use crate::world::node::Keyspace;
 
 impl<'w> Run<'w> {
-    pub(super) fn paused_ms(&self, client: u8) -> i64 {
-        let ticks = self.clients[usize::from(client)].paused.unwrap_or(0);
-        i64::from(ticks) * self.tick_ms
-    }
-
-    /// Every live client, every message and every node is where the path says.
-    pub(super) fn compare(
-        &self,
-        at: usize,
-        step: Move,
-        after: &State,
-    ) -> Result<(), ConcreteError> {
-        let clients = 0..self.world.config.clients;
-        if clients
-            .clone()
-            .any(|client| self.world.is_open(after, client))
-        {
+    /// Every live client, every message and every server is where the path says.
+    pub(super) fn compare(&self, step: Move) -> Result<(), ConcreteError> {
+        let clients = 0..self.clients.len();
+        let open = |client| self.world.is_open(&self.after, client as u8);
+        if clients.clone().any(open) {
             // The live program has gone on already, in the way that the next move
             // says.
             return Ok(());
         }
         for client in clients {
-            self.compare_client(at, step, after, client)?;
-            self.compare_messages(at, step, after, client)?;
+            self.compare_client(step, client)?;
+            self.compare_messages(step, client)?;
         }
-        for (node, keyspace) in self.nodes.iter().enumerate() {
-            let claimed = self.claimed(self.world.keyspace(after, node));
-            if !self.reading().is_keyspace(keyspace, claimed) {
-                let detail = format!("node {node} holds {keyspace:?}, not {claimed:?}");
-                return Err(mismatch(at, step, detail));
-            }
-            self.compare_replica(at, step, after, node)?;
-            self.compare_old(at, step, after, node)?;
-            self.compare_silence(at, step, after, node)?;
+        for field in self.world.contents(&self.after) {
+            self.compare_contents(step, field)?;
         }
         Ok(())
     }
 
-    fn claimed(&self, id: u16) -> &Keyspace {
-        self.world.tables.closure.keyspaces.get(id)
-    }
-
-    /// What a node's replica may hold is what the path says.
-    fn compare_replica(
-        &self,
-        at: usize,
-        step: Move,
-        after: &State,
-        node: usize,
-    ) -> Result<(), ConcreteError> {
-        let behind = self.world.behind(after, node);
-        let held = &self.replicas[node].history;
-        let same =
-            |(held, id): (&Keyspace, &u16)| self.reading().is_keyspace(held, self.claimed(*id));
-        if held.len() == behind.len() && held.iter().zip(&behind).all(same) {
+    /// A server, a disk or a replica holds what the path says.
+    fn compare_contents(&self, step: Move, field: Field) -> Result<(), ConcreteError> {
+        let id = self.after.get(field) as u16;
+        let claimed = self.world.tables.closure.keyspaces.get(id);
+        let held = self.held(field);
+        if self.reading().is_keyspace(held, claimed) {
             return Ok(());
         }
-        let claimed: Vec<&Keyspace> = behind.iter().map(|id| self.claimed(*id)).collect();
-        let detail = format!("the replica of node {node} may hold {held:?}, not {claimed:?}");
-        Err(mismatch(at, step, detail))
+        let place = self.world.place_of(field);
+        let detail = format!("{place} holds {held:?}, not {claimed:?}");
+        Err(mismatch(self.at, step, detail))
     }
 
-    /// A node's old server, if it has one, holds what the path says.
-    fn compare_old(
-        &self,
-        at: usize,
-        step: Move,
-        after: &State,
-        node: usize,
-    ) -> Result<(), ConcreteError> {
-        let claimed = self.world.old(after, node).map(|id| self.claimed(id));
-        let held = self.split.get(&(node as u8)).map(|(keyspace, _)| keyspace);
-        let same = match (held, claimed) {
-            (Some(held), Some(claimed)) => self.reading().is_keyspace(held, claimed),
-            (held, claimed) => held.is_none() && claimed.is_none(),
-        };
-        if same {
+    fn compare_client(&self, step: Move, client: usize) -> Result<(), ConcreteError> {
+        if self.world.crashed(&self.after, client) {
             return Ok(());
         }
-        let detail = format!("the old server of node {node} holds {held:?}, not {claimed:?}");
-        Err(mismatch(at, step, detail))
-    }
-
-    fn compare_client(
-        &self,
-        at: usize,
-        step: Move,
-        after: &State,
-        client: u8,
-    ) -> Result<(), ConcreteError> {
-        let state = &self.clients[usize::from(client)];
-        if state.crashed {
-            return Ok(());
-        }
-        let claimed = self.world.facade(after, client);
+        let claimed = self.world.facade(&self.after, client as u8);
         let renews = self.file.renews;
-        let is = Facade::of(&state.program.view(), renews);
+        let is = Facade::of(&self.clients[client].program.view(), renews);
         // Whether a validity is over is compared where it matters.
         let same = Facade {
             valid: claimed.valid,
@@ -121,51 +62,38 @@ impl<'w> Run<'w> {
             return Ok(());
         }
         let detail = format!("client {client} is {is:?}, not {claimed:?}");
-        Err(mismatch(at, step, detail))
+        Err(mismatch(self.at, step, detail))
     }
 
-    /// What is in flight of a client is what the path says.
-    fn compare_messages(
-        &self,
-        at: usize,
-        step: Move,
-        after: &State,
-        client: u8,
-    ) -> Result<(), ConcreteError> {
-        let claimed = self.world.messages_of(after, client);
-        let own = |parcel: &&Parcel| parcel.client == client;
-        let parcels: Vec<&Parcel> = self.parcels.iter().filter(own).collect();
-        let mut left = parcels.clone();
-        let mut found = |message: &Message| {
-            let place = left.iter().position(|parcel| self.is(parcel, message));
-            place.map(|place| left.remove(place)).is_some()
+    /// What is in flight of a client is what the path says, and its content too.
+    fn compare_messages(&self, step: Move, client: usize) -> Result<(), ConcreteError> {
+        let claimed = self.world.messages_of(&self.after, client as u8);
+        let own = self.parcels.iter().filter(|parcel| parcel.client == client);
+        let mut messages: Vec<Message> = own.clone().map(|parcel| parcel.message).collect();
+        let missing = |message: &&Message| {
+            let place = messages.iter().position(|other| other == *message);
+            place.map(|place| messages.swap_remove(place)).is_none()
         };
-        if parcels.len() == claimed.len() && claimed.iter().all(&mut found) {
+        let missing = claimed.iter().find(missing);
+        if missing.is_none() && messages.is_empty() && own.clone().all(|one| self.is_itself(one)) {
             return Ok(());
         }
-        let ids: Vec<u32> = parcels.iter().map(|parcel| parcel.id).collect();
+        let ids: Vec<u32> = own.map(|parcel| parcel.id).collect();
         let detail = format!("client {client} has {ids:?} in flight, and not {claimed:?}");
-        Err(mismatch(at, step, detail))
+        Err(mismatch(self.at, step, detail))
     }
 
-    /// The parcel is this message.
-    pub(super) fn is(&self, parcel: &Parcel, message: &Message) -> bool {
-        let same_place = parcel.node == message.node
-            && parcel.thread == message.thread
-            && parcel.awaited == message.awaited
-            && parcel.old == message.old
-            && parcel.blocked == message.blocked
-            && parcel.held == message.held;
+    /// The real content is what the path claims.
+    fn is_itself(&self, parcel: &Parcel) -> bool {
         let closure = &self.world.tables.closure;
-        same_place
-            && match (&parcel.content, message.content) {
-                (Cargo::Request(argv), Content::Request(id)) => self
-                    .reading()
-                    .is_command(argv, &closure.commands.get(id).argv),
-                (Cargo::Reply(reply), Content::Reply(id)) => self.is_reply(reply, id),
-                (Cargo::Broken, Content::Broken) => true,
-                _ => false,
-            }
+        match (&parcel.cargo, parcel.message.content) {
+            (Cargo::Request(argv), Content::Request(id)) => self
+                .reading()
+                .is_command(argv, &closure.commands.get(id).argv),
+            (Cargo::Reply(reply), Content::Reply(id)) => self.is_reply(reply, id),
+            (Cargo::Broken, Content::Broken) => true,
+            _ => false,
+        }
     }
 
     /// The reply is this one, or lists the same in another order.
@@ -182,18 +110,17 @@ impl<'w> Run<'w> {
     /// At the end of a path every client's validity is what the path says; if it
     /// ends between two ticks, it may not be.
     pub(super) fn compare_validity(&self, after: &State) -> Result<(), ConcreteError> {
-        for client in 0..self.world.config.clients {
-            let state = &self.clients[usize::from(client)];
-            if state.crashed {
+        for client in 0..self.clients.len() {
+            if self.world.crashed(after, client) {
                 continue;
             }
-            let mut program = state.program.clone();
-            let ms = self.paused_ms(client);
+            let mut program = self.clients[client].program.clone();
+            let ms = self.paused_ms(after, client);
             program.step(&Input::Advance { ms })?;
-            if self.world.valid(after, usize::from(client)) != program.view().valid {
+            if self.world.valid(after, client) != program.view().valid {
                 let what = format!(
                     "client {} to act in the last ms of its validity",
-                    crate::world::symbols::letter(client)
+                    crate::world::symbols::letter(client as u8)
                 );
                 return Err(ConcreteError::BetweenTicks { what });
             }
@@ -201,26 +128,9 @@ impl<'w> Run<'w> {
         Ok(())
     }
 
-    /// A comparison that was open goes the way that it goes at ticks.
-    pub(super) fn compare_choice(
-        &self,
-        before: &State,
-        client: u8,
-        thread: u8,
-        value: u8,
-    ) -> Result<bool, ConcreteError> {
-        let Wait::Open { at_ticks } =
-            self.world.facade(before, client).threads[usize::from(thread)]
-        else {
-            return Ok(false);
-        };
-        if at_ticks == (value == 1) {
-            return Ok(true);
-        }
-        let what = format!(
-            "a comparison of times by client {} to come out as it does",
-            crate::world::symbols::letter(client)
-        );
-        Err(ConcreteError::BetweenTicks { what })
+    /// How long a client has been paused for, in ms.
+    pub(super) fn paused_ms(&self, state: &State, client: usize) -> i64 {
+        let ticks = self.world.paused(state, client).unwrap_or(0);
+        i64::from(ticks) * self.tick_ms
     }
 }

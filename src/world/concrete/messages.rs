@@ -1,233 +1,186 @@
 //! Messages with their real content.
 
 use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
-use crate::lock::Input;
 use crate::redis::Reply;
-use crate::trace::{self, Event};
-use crate::world::client::Symbolic;
+use crate::trace::Event;
+use crate::world::closure::Execution;
 use crate::world::execute::Executed;
-use crate::world::layout::State;
-use crate::world::message::Content;
-use crate::world::moves::Move;
-use crate::world::tables::NONE;
-use crate::world::wait;
+use crate::world::layout::Field;
+use crate::world::message::{Content, Message};
+use crate::world::node::Keyspace;
 
-impl<'w> Run<'w> {
-    /// The parcel that stands in a slot of the abstract state.
-    pub(super) fn find(
-        &self,
-        at: usize,
-        step: Move,
-        before: &State,
-        client: u8,
-        slot: u8,
-    ) -> Result<usize, ConcreteError> {
-        let message = self
-            .world
-            .message_in(before, client, slot)
-            .ok_or_else(|| mismatch(at, step, "the slot is empty"))?;
-        self.parcels
-            .iter()
-            .position(|parcel| parcel.client == client && self.is(parcel, &message))
-            .ok_or_else(|| mismatch(at, step, format!("no such message in flight: {message:?}")))
+impl Run<'_> {
+    /// A client's message in flight that is this one to the path.
+    pub(super) fn find(&self, client: usize, message: &Message) -> Result<usize, ConcreteError> {
+        let this = |parcel: &Parcel| parcel.client == client && parcel.message == *message;
+        let found = self.parcels.iter().position(this);
+        found.ok_or_else(|| {
+            let detail = format!("client {client} has no such message in flight: {message:?}");
+            mismatch(self.at, "message", detail)
+        })
     }
 
+    /// The message that was taken.
+    pub(super) fn taken(&mut self) -> Result<Parcel, ConcreteError> {
+        let taken = self.hand.take();
+        taken.ok_or_else(|| mismatch(self.at, "message", "no message was taken"))
+    }
+
+    /// What became of the message that was taken is in flight.
+    pub(super) fn put_back(&mut self, message: Message) -> Result<(), ConcreteError> {
+        let mut parcel = self.taken()?;
+        self.turn_into(&mut parcel, message);
+        let at = self.parcels.partition_point(|other| other.id < parcel.id);
+        self.parcels.insert(at, parcel);
+        Ok(())
+    }
+
+    /// Some messages of a client become others, or are no more.
+    pub(super) fn rewrite(
+        &mut self,
+        client: usize,
+        mut messages: Vec<(Message, Option<Message>)>,
+    ) -> Result<(), ConcreteError> {
+        let mut kept = Vec::with_capacity(self.parcels.len());
+        for mut parcel in std::mem::take(&mut self.parcels) {
+            let this = |(was, _): &(Message, _)| parcel.client == client && *was == parcel.message;
+            if let Some(at) = messages.iter().position(this) {
+                let (_, message) = messages.swap_remove(at);
+                let Some(message) = message else {
+                    continue;
+                };
+                self.turn_into(&mut parcel, message);
+            }
+            kept.push(parcel);
+        }
+        self.parcels = kept;
+        match messages.first() {
+            None => Ok(()),
+            Some((missing, _)) => self.find(client, missing).map(|_| ()),
+        }
+    }
+
+    /// A message is another one now. Its content stays, unless the connection broke or
+    /// a WAIT is answered.
+    fn turn_into(&mut self, parcel: &mut Parcel, message: Message) {
+        match (&parcel.cargo, message.content) {
+            (Cargo::Request(_), Content::Reply(reply)) => {
+                let acknowledged = reply == self.world.tables.acknowledged[1];
+                if !acknowledged {
+                    self.find_lacking(parcel);
+                }
+                let reply = Reply::Int(acknowledged.into());
+                self.log(executed(parcel, &reply), None);
+                parcel.cargo = Cargo::Reply(reply);
+            }
+            (_, Content::Broken) => parcel.cargo = Cargo::Broken,
+            (_, Content::Request(_) | Content::Reply(_)) => {}
+        }
+        parcel.message = message;
+    }
+
+    /// A formal server executes the request that was taken.
     pub(super) fn execute(
         &mut self,
-        index: usize,
-        [before, after]: [&State; 2],
-        place: (u8, u8),
+        server: Field,
+        message: Message,
+        claimed: &Execution,
+        alone: bool,
     ) -> Result<(), ConcreteError> {
-        let Parcel { client, node, .. } = self.parcels[index];
-        let keyspace = |state| self.world.keyspace(state, usize::from(node));
-        let changes = keyspace(before) != keyspace(after);
-        let old = self.parcels[index].old;
-        let left_behind = self.split.get(&node).filter(|_| old);
-        let keyspace = match left_behind {
-            Some((keyspace, _)) => keyspace.clone(),
-            None => self.nodes[usize::from(node)].clone(),
+        let mut parcel = self.taken()?;
+        let Cargo::Request(argv) = &parcel.cargo else {
+            return Err(mismatch(
+                self.at,
+                "execute",
+                format!("{message:?} is no request"),
+            ));
         };
-        let Cargo::Request(argv) = &self.parcels[index].content else {
-            return Ok(());
-        };
-        let argv = argv.clone();
-        if let Ok(Some(ticks)) = wait::ticks(&argv, self.tick_ms) {
-            self.begin_wait(index, ticks);
-            return Ok(());
+        let keyspace = self.held(server).clone();
+        let done = self.executed(&keyspace, parcel.client as u8, argv, alone);
+        self.rounded |= claimed.rounded;
+        self.compare_execution(&done, claimed)?;
+        if let Some(reply) = done.replies.into_iter().next() {
+            self.log(executed(&parcel, &reply), None);
+            parcel.cargo = Cargo::Reply(reply);
         }
-        let alone = self.refuses(node, old);
-        let executed = self.executed(&keyspace, client, &argv, alone);
-        self.compare_execution(&executed, before, place, alone)?;
-        match self.split.get_mut(&node).filter(|_| old) {
-            Some((keyspace, _)) => *keyspace = executed.after,
-            None => self.write_to(node, executed.after, changes || executed.counted),
-        }
-        self.note_command(index);
-        if let Some(reply) = executed.replies.into_iter().next() {
-            self.answer(index, reply);
-        }
+        self.result = Some(done.after);
+        self.hand = Some(parcel);
         Ok(())
     }
 
     /// The formal server did what the tables say, as far as the world does not show
     /// it.
     fn compare_execution(
-        &mut self,
+        &self,
         executed: &Executed,
-        before: &State,
-        (client, slot): (u8, u8),
-        alone: bool,
+        claimed: &Execution,
     ) -> Result<(), ConcreteError> {
-        let at = self.steps.len();
-        let step = Move::Execute { client, slot };
-        let message = self.world.message_in(before, client, slot);
-        let claimed = message.and_then(|message| self.world.execution(before, &message, alone));
-        let Some(claimed) = claimed else {
-            return Err(mismatch(at, step, "the tables have no such command"));
-        };
-        self.rounded |= claimed.rounded;
         if let Some((refusal, _)) = &executed.refusal {
             let detail = format!("the formal server refuses the command: {refusal}");
-            return Err(mismatch(at, step, detail));
+            return Err(mismatch(self.at, "execute", detail));
         }
         if executed.effect != claimed.effect {
             let detail = format!(
                 "the command has the effect {:?}, not {:?}",
                 executed.effect, claimed.effect
             );
-            return Err(mismatch(at, step, detail));
+            return Err(mismatch(self.at, "execute", detail));
         }
         Ok(())
     }
 
-    /// The node gives its reply, and somebody waits for it, or not.
-    pub(super) fn answer(&mut self, index: usize, reply: Reply) {
-        let Parcel {
-            id: message,
-            client,
-            node,
-            awaited,
-            ..
-        } = self.parcels[index];
-        self.parcels[index].blocked = None;
-        self.log(
-            Event::Execute {
-                client,
-                node,
-                message,
-                reply: reply.clone(),
-            },
-            None,
-        );
-        if awaited {
-            self.parcels[index].content = Cargo::Reply(reply);
-        } else {
-            // Nobody waits for it: the late reply falls on deaf ears.
-            self.parcels.remove(index);
-            self.log(
-                Event::Deliver {
-                    client,
-                    node,
-                    message,
-                    reply,
-                    ignored: true,
-                },
-                None,
-            );
+    /// What the executed command left is there now. If nobody waits for its reply, that
+    /// one falls on deaf ears.
+    pub(super) fn store(&mut self, to: Field) {
+        if let Some(after) = self.result.take() {
+            self.servers.insert(to, after);
+        }
+        if self
+            .hand
+            .as_ref()
+            .is_some_and(|parcel| parcel.message.awaited)
+        {
+            return;
+        }
+        if let Some(parcel) = self.hand.take()
+            && let Cargo::Reply(reply) = parcel.cargo
+        {
+            let deliver = Event::Deliver {
+                client: parcel.client as u8,
+                node: parcel.message.node,
+                message: parcel.id,
+                reply,
+                ignored: true,
+            };
+            self.log(deliver, None);
         }
     }
 
-    pub(super) fn deliver(
-        &mut self,
-        index: usize,
-        before: &State,
-        (_, slot): (u8, u8),
-    ) -> Result<(), ConcreteError> {
-        let claimed = self
-            .world
-            .message_in(before, self.parcels[index].client, slot);
-        let Parcel {
-            id: message,
-            client,
-            thread,
-            node,
-            content,
-            ..
-        } = self.parcels.remove(index);
-        match content {
-            Cargo::Reply(reply) => {
-                let told = reply.clone();
-                self.log(
-                    Event::Deliver {
-                        client,
-                        node,
-                        message,
-                        reply,
-                        ignored: false,
-                    },
-                    None,
-                );
-                let reply = match claimed.map(|message| message.content) {
-                    Some(Content::Reply(id)) => self.world.local_reply(before, client, id),
-                    _ => NONE,
-                };
-                let symbolic = Symbolic::Reply { thread, reply };
-                let input = Input::Reply {
-                    thread,
-                    reply: told,
-                };
-                self.feed(client, input, symbolic, before)
-            }
-            _ => {
-                self.log(
-                    Event::Fail {
-                        client,
-                        node,
-                        message,
-                        definite: false,
-                    },
-                    None,
-                );
-                let message = trace::CONNECTION_FAILED.into();
-                let definite = false;
-                let symbolic = Symbolic::Fail { thread, definite };
-                let input = Input::Fail {
-                    thread,
-                    definite,
-                    message,
-                };
-                self.feed(client, input, symbolic, before)
-            }
-        }
+    /// The WAIT that was taken is not answered yet.
+    pub(super) fn hold_wait_back(&mut self) -> Result<(), ConcreteError> {
+        let parcel = self.taken()?;
+        self.find_lacking(&parcel);
+        let block = Event::Block {
+            client: parcel.client as u8,
+            node: parcel.message.node,
+            message: parcel.id,
+        };
+        self.log(block, None);
+        self.hand = Some(parcel);
+        Ok(())
     }
 
-    pub(super) fn lose(&mut self, index: usize) {
-        let Parcel {
-            id: message,
-            client,
-            node,
-            content,
-            ..
-        } = self.parcels.remove(index);
-        let reply = !matches!(content, Cargo::Request(_));
-        self.fault(trace::Fault::Lose {
-            client,
-            node,
-            message,
-            reply,
-        });
+    /// What stands in a field of the state.
+    pub(super) fn held(&self, field: Field) -> &Keyspace {
+        self.servers.get(&field).unwrap_or(&self.empty)
     }
+}
 
-    pub(super) fn break_connections(&mut self, node: u8, old: bool) {
-        self.parcels.retain_mut(|parcel| {
-            if parcel.node == node && parcel.old == old {
-                parcel.old = false;
-                parcel.content = Cargo::Broken;
-                parcel.blocked = None;
-                parcel.held = false;
-                return parcel.awaited;
-            }
-            true
-        });
+fn executed(parcel: &Parcel, reply: &Reply) -> Event {
+    Event::Execute {
+        client: parcel.client as u8,
+        node: parcel.message.node,
+        message: parcel.id,
+        reply: reply.clone(),
     }
 }

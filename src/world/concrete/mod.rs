@@ -1,19 +1,19 @@
 //! From a path through the tables back to real commands, tokens and times.
 //!
 //! The concrete simulation runs live client programs against formal servers
-//! with real tokens and absolute times, in the order that a path says. It does
+//! with real tokens and absolute times, in the order that a path says. What a move
+//! does say the notes of its rule ([`super::log`]); there are no rules here. It does
 //! two jobs: it writes the [`Trace`] that a real server replays, and it checks
 //! the tables, for after every move each live client must be in the class, and
 //! each server in the keyspace, that the path claims.
 
 mod clients;
 mod compare;
+mod events;
 mod messages;
-mod moves;
-mod nodes;
+mod play;
 mod reading;
 mod replicas;
-mod silence;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -27,13 +27,15 @@ use crate::trace::{self, Step, Trace};
 
 use super::catalogue::Property;
 use super::execute::{Executed, Executor};
-use super::layout::State;
+use super::layout::{Field, State};
+use super::message::Message;
 use super::moves::Move;
 use super::node::Keyspace;
 use super::symbols;
-use super::system::{Action, PropertySet, System};
+use super::system::Action;
 use super::world::World;
-use replicas::{LinkChange, Replica};
+use clients::Client;
+use replicas::{Connection, LinkChange, Replica};
 
 /// Why a path could not be made concrete.
 #[derive(Debug, thiserror::Error)]
@@ -135,16 +137,6 @@ pub fn reference(file: &LockFile) -> trace::LockRef {
     }
 }
 
-fn violations(world: &World, before: &State, action: Action, after: &State) -> PropertySet {
-    let mut found = 0;
-    world.successors(before, &mut |transition| {
-        if transition.action == action && transition.state == *after {
-            found |= transition.violates;
-        }
-    });
-    found
-}
-
 fn mismatch(at: usize, what: impl std::fmt::Debug, detail: impl Into<String>) -> ConcreteError {
     ConcreteError::Mismatch {
         at,
@@ -198,37 +190,16 @@ fn word(random: &mut ChaCha8Rng) -> String {
 /// A message with its real content.
 struct Parcel {
     id: u32,
-    client: u8,
-    thread: u8,
-    node: u8,
-    awaited: bool,
-    /// To or from the node's old server.
-    old: bool,
-    content: Cargo,
-    /// A WAIT that its server holds back: ticks until it gives up.
-    blocked: Option<u8>,
-    /// Its client was paused before it had sent it.
-    held: bool,
+    client: usize,
+    /// What it is to the path.
+    message: Message,
+    cargo: Cargo,
 }
 
 enum Cargo {
     Request(Vec<Bytes>),
     Reply(Reply),
     Broken,
-}
-
-struct Client {
-    program: Program,
-    /// Its stable identity.
-    owner: String,
-    crashed: bool,
-    /// Ticks paused so far.
-    paused: Option<u8>,
-    /// Its clock minus true time, in ms.
-    offset_ms: i64,
-    attempt: u32,
-    /// Every token it had, with the generation that the tables give it.
-    tokens: Vec<(String, u8)>,
 }
 
 struct Run<'w> {
@@ -241,25 +212,27 @@ struct Run<'w> {
     random: Option<ChaCha8Rng>,
     scripts: ScriptEngine,
     clients: Vec<Client>,
-    nodes: Vec<Keyspace>,
-    synced: Vec<Keyspace>,
+    /// Real contents of servers, disks and replicas, by the field that numbers them;
+    /// where none is, it is `empty`.
+    servers: BTreeMap<Field, Keyspace>,
+    empty: Keyspace,
+    /// What the executed command leaves, until it is stored.
+    result: Option<Keyspace>,
+    /// In the order in which they were sent.
+    parcels: Vec<Parcel>,
+    /// The message that the path deals with.
+    hand: Option<Parcel>,
     replicas: Vec<Replica>,
-    /// Old servers that still serve, by node, and the clients that use the new one.
-    split: BTreeMap<u8, (Keyspace, Vec<u8>)>,
-    /// For how long servers (node, and whether it is the old one) have not heard of
-    /// their replica, in the world's coding; only those who have not.
-    silence: BTreeMap<(u8, bool), usize>,
     /// Steps before which a node's replica is left behind, or catches up.
     links: Vec<LinkChange>,
-    /// For each connection (client, node, thread) how much its node had written at
-    /// its last command.
-    positions: BTreeMap<(u8, u8, u8), usize>,
-    parcels: Vec<Parcel>,
-    cut: BTreeMap<(u8, u8), bool>,
-    /// What is sent on a cut link may be held back by a pause, and is not lost yet.
-    holding: bool,
+    /// For each connection how much its node had written at its last command.
+    positions: BTreeMap<Connection, usize>,
     next_id: u32,
     tick: u32,
+    /// The move that is carried out: its number, and the states around it.
+    at: usize,
+    before: State,
+    after: State,
     steps: Vec<Step>,
     rounded: bool,
 }
@@ -282,19 +255,10 @@ impl<'w> Run<'w> {
         let clients = (0..world.config.clients)
             .map(|client| {
                 let owner = texts.owners[usize::from(client)].clone();
-                Ok(Client {
-                    program: Program::start(file, config, &owner, texts.epoch_ms)?,
-                    owner,
-                    crashed: false,
-                    paused: None,
-                    offset_ms: 0,
-                    attempt: 0,
-                    tokens: Vec::new(),
-                })
+                let program = Program::start(file, config, &owner, texts.epoch_ms)?;
+                Ok(Client::new(program, owner))
             })
             .collect::<Result<Vec<Client>, LockError>>()?;
-        let nodes = vec![Keyspace::default(); usize::from(world.config.nodes)];
-        let replica = Replica::behind(&Keyspace::default(), world.config.lag());
         Ok(Run {
             world,
             file,
@@ -303,18 +267,19 @@ impl<'w> Run<'w> {
             random: texts.random.clone(),
             scripts: ScriptEngine::new()?,
             clients,
-            synced: nodes.clone(),
-            replicas: vec![replica; nodes.len()],
-            silence: BTreeMap::new(),
+            servers: BTreeMap::new(),
+            empty: Keyspace::default(),
+            result: None,
+            parcels: Vec::new(),
+            hand: None,
+            replicas: vec![Replica::default(); usize::from(world.config.nodes)],
             links: Vec::new(),
             positions: BTreeMap::new(),
-            split: BTreeMap::new(),
-            nodes,
-            parcels: Vec::new(),
-            cut: BTreeMap::new(),
-            holding: false,
             next_id: 1,
             tick: 0,
+            at: 0,
+            before: world.start(),
+            after: world.start(),
             steps: Vec::new(),
             rounded: false,
         })
@@ -322,18 +287,26 @@ impl<'w> Run<'w> {
 
     /// Takes the moves one after the other, and compares.
     fn follow(&mut self, moves: &Moves, property: Option<Property>) -> Result<(), ConcreteError> {
-        let mut before = self.world.start();
         for (at, (action, after)) in moves.iter().enumerate() {
             let step = Move::decode(*action).ok_or_else(|| mismatch(at, "move", "unknown code"))?;
+            self.at = at;
+            self.after = *after;
+            let told = self.world.follow(&self.before, *action, after);
+            let (violates, notes) =
+                told.ok_or_else(|| mismatch(at, step, "the rules have no such move"))?;
             let first = self.steps.len();
-            self.take(at, step, &before, after)?;
-            self.compare(at, step, after)?;
-            let violates = violations(self.world, &before, *action, after);
+            self.announce(at, step)?;
+            for note in notes {
+                self.play(note)?;
+            }
+            self.announce_pause(step);
+            self.hand = None;
+            self.compare(step)?;
             self.finish_move(first, violates);
-            before = *after;
+            self.before = *after;
         }
         if property.is_some_and(Property::asks_for_validity) {
-            self.compare_validity(&before)?;
+            self.compare_validity(&self.before)?;
         }
         Ok(())
     }
@@ -361,12 +334,12 @@ impl<'w> Run<'w> {
     }
 
     /// A new attempt's token.
-    fn fresh_token(&mut self, client: u8) -> String {
-        let state = &mut self.clients[usize::from(client)];
+    fn fresh_token(&mut self, client: usize) -> String {
+        let state = &mut self.clients[client];
         state.attempt += 1;
         match &mut self.random {
             Some(random) => word(random),
-            None => token_name(client, state.attempt),
+            None => token_name(client as u8, state.attempt),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! tokens it knows only that different symbols are different tokens, so their
 //! meaning is found on the way, the same within one keyspace or one message.
 
-use super::{Client, Run};
+use super::Run;
+use super::clients::Client;
 use crate::lua::text::{self, NameKind, Piece, Span, Symbol};
 use crate::redis::{Bytes, Reply, Value};
 use crate::world::node::{Entry, Keyspace, Writers};

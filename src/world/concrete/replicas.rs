@@ -5,27 +5,19 @@
 //! that this works out when the replication link stood still: from just before
 //! a write that the replica must lack, until just before it must have it.
 
-use super::Run;
-use crate::redis::Reply;
-use crate::trace::{self, Event};
-use crate::world::message::FOR_EVER;
-use crate::world::node::Keyspace;
+use super::{Parcel, Run};
+use crate::trace;
+use crate::world::client::THREADS;
 
 /// What stands behind a node.
 #[derive(Clone, Default)]
 pub(super) struct Replica {
-    /// It follows the node's server.
-    pub follows: bool,
-    /// The node's keyspace before its last write, before its last two, ..
-    pub history: Vec<Keyspace>,
     /// The step of each write since it follows.
     writes: Vec<usize>,
     /// What was found out, in order.
     found: Vec<Finding>,
     /// The steps at which its server gave it up: from there on it got nothing.
     gone: Vec<usize>,
-    /// How much was written when it fell silent, if it is.
-    silent_since: Option<usize>,
 }
 
 /// At a step the replica had so many of the writes: at least, at most.
@@ -82,20 +74,8 @@ impl LinkChange {
 }
 
 impl Replica {
-    /// A replica of a node that holds this, and may lag by so many writes.
-    pub fn behind(keyspace: &Keyspace, lag: usize) -> Replica {
-        Replica {
-            follows: true,
-            history: vec![keyspace.clone(); lag],
-            ..Replica::default()
-        }
-    }
-
     /// A write follows at this step, which the replica may lack.
-    pub fn leave_behind(&mut self, before: Keyspace, step: usize) {
-        if self.history.pop().is_some() {
-            self.history.insert(0, before);
-        }
+    pub fn leave_behind(&mut self, step: usize) {
         self.writes.push(step);
     }
 
@@ -106,24 +86,9 @@ impl Replica {
     }
 
     /// At this step it has everything, and its node knows.
-    pub fn catch_up(&mut self, keyspace: &Keyspace, step: usize) {
+    pub fn catch_up(&mut self, step: usize) {
         let written = self.writes.len();
         self.find(step, written, written, true);
-        self.history.fill(keyspace.clone());
-        self.silent_since = None;
-    }
-
-    /// Nobody knows from here on how far it comes.
-    pub fn fall_silent(&mut self) {
-        self.silent_since = Some(self.writes.len());
-    }
-
-    /// The writes that it is known to have.
-    fn known(&self) -> usize {
-        let least = self.found.iter().map(|finding| finding.least).max();
-        let told = self.silent_since.unwrap_or(self.writes.len());
-        let bound = told.saturating_sub(self.history.len());
-        least.unwrap_or(0).max(bound)
     }
 
     /// At this step its server gives it up.
@@ -210,137 +175,69 @@ impl Replica {
     }
 }
 
+/// A thread's connection: client, node, thread.
+pub(super) type Connection = (usize, usize, u8);
+
 impl Run<'_> {
-    /// Somebody can find out what replicas have.
-    pub(super) fn is_replicated(&self) -> bool {
-        self.world.config.lag() > 0
-    }
-
-    /// A restart that changes nothing counts: WAIT can tell.
-    pub(super) fn restart_counts(&self, node: u8) -> bool {
-        self.world.tables.waits() && self.replicas[usize::from(node)].follows
-    }
-
     /// The writes of a node that a connection's next WAIT asks for.
-    fn asked(&self, index: usize) -> usize {
-        let parcel = &self.parcels[index];
-        let place = (parcel.client, parcel.node, parcel.thread);
-        self.positions.get(&place).copied().unwrap_or(0)
+    fn asked(&self, connection: Connection) -> usize {
+        self.positions.get(&connection).copied().unwrap_or(0)
     }
 
-    fn is_acknowledged(&self, index: usize) -> bool {
-        let parcel = &self.parcels[index];
-        let follows = self.replicas[usize::from(parcel.node)].follows;
-        let gone = self.refuses(parcel.node, false);
-        !parcel.old
-            && follows
-            && !gone
-            && self.asked(index) <= self.replicas[usize::from(parcel.node)].known()
-    }
-
-    /// A command was executed, and its connection's next WAIT asks for all up to here.
-    pub(super) fn note_command(&mut self, index: usize) {
-        let parcel = &self.parcels[index];
-        if parcel.awaited && !parcel.old {
-            let place = (parcel.client, parcel.node, parcel.thread);
-            let written = self.replicas[usize::from(parcel.node)].writes.len();
-            self.positions.insert(place, written);
-        }
-    }
-
-    /// A thread that gave a command up has written nothing on its new connection.
-    pub(super) fn open_new_connection(&mut self, client: u8, node: u8, thread: u8) {
-        self.positions.insert((client, node, thread), 0);
+    /// The connection's next WAIT asks for all that is written by now.
+    pub(super) fn note_position(&mut self, connection: Connection) {
+        let (_, node, _) = connection;
+        let written = self.replicas[node].writes.len();
+        self.positions.insert(connection, written);
     }
 
     /// All connections to the node are new, and its replica comes back.
-    pub(super) fn forget_positions(&mut self, node: u8) {
-        let written = self.replicas[usize::from(node)].writes.len();
-        let threads = crate::world::client::THREADS as u8;
-        for client in 0..self.world.config.clients {
-            for thread in 0..threads {
-                self.positions.insert((client, node, thread), written);
+    pub(super) fn forget_positions(&mut self, node: usize) {
+        for client in 0..self.clients.len() {
+            for thread in 0..THREADS as u8 {
+                self.note_position((client, node, thread));
             }
         }
     }
 
-    /// A WAIT reaches its node, and is answered or held back.
-    pub(super) fn begin_wait(&mut self, index: usize, ticks: u8) {
-        if self.is_acknowledged(index) {
-            self.find_acknowledged(index);
-            self.note_command(index);
-            self.answer(index, Reply::Int(1));
-            return;
-        }
-        self.find_lacking(index);
-        let parcel = &mut self.parcels[index];
-        parcel.blocked = Some(ticks);
-        let (client, node, message) = (parcel.client, parcel.node, parcel.id);
-        let awaited = parcel.awaited;
-        self.log(
-            Event::Block {
-                client,
-                node,
-                message,
-            },
-            None,
-        );
-        if !awaited {
-            self.parcels.remove(index);
+    /// The replica takes its node's place.
+    pub(super) fn promote(&mut self, node: usize, lost: usize) {
+        let step = self.here();
+        let mut replica = std::mem::take(&mut self.replicas[node]);
+        replica.promote(step, lost);
+        self.links.extend(replica.link_changes(node as u8));
+    }
+
+    /// The replica counts as gone.
+    pub(super) fn lose_replica(&mut self, node: usize, old: bool) {
+        let name = node as u8;
+        self.fault(trace::Fault::ReplicaGone { node: name, old });
+        if !old {
+            let step = self.here();
+            self.replicas[node].give_up(step);
         }
     }
 
-    /// The replica gets what a WAIT asks for.
-    pub(super) fn acknowledge(&mut self, index: usize) {
-        let node = self.parcels[index].node;
-        self.find_acknowledged(index);
-        self.answer_waits(node);
-    }
-
-    fn find_acknowledged(&mut self, index: usize) {
-        let asked = self.asked(index);
-        let node = usize::from(self.parcels[index].node);
+    /// From the step that follows on the replica has what a connection's WAIT asks for.
+    pub(super) fn find_acknowledged(&mut self, connection: Connection) {
+        let asked = self.asked(connection);
+        let (_, node, _) = connection;
         let step = self.steps.len();
-        let written = self.replicas[node].writes.len();
-        self.replicas[node].find(step, asked, written, true);
-    }
-
-    /// Every WAIT whose answer is known now gets it.
-    pub(super) fn answer_waits(&mut self, node: u8) {
-        for index in 0..self.parcels.len() {
-            let here = self.parcels[index].node == node && self.parcels[index].blocked.is_some();
-            if here && self.is_acknowledged(index) {
-                self.answer(index, Reply::Int(1));
-            }
-        }
-    }
-
-    /// One tick for blocked WAITs: a server gives up in time.
-    pub(super) fn tick_waits(&mut self) {
-        for index in 0..self.parcels.len() {
-            match self.parcels[index].blocked {
-                None | Some(FOR_EVER) => {}
-                Some(0 | 1) => self.give_up_wait(index),
-                Some(ticks) => self.parcels[index].blocked = Some(ticks - 1),
-            }
-        }
-    }
-
-    /// Nobody has acknowledged by now.
-    fn give_up_wait(&mut self, index: usize) {
-        self.find_lacking(index);
-        self.answer(index, Reply::Int(0));
+        let replica = &mut self.replicas[node];
+        let written = replica.writes.len();
+        replica.find(step, asked, written, true);
     }
 
     /// The replica, if there is one, lacks some of what a WAIT asks for, also
     /// after the step that follows. If it is silent, that says nothing.
-    fn find_lacking(&mut self, index: usize) {
-        let asked = self.asked(index);
-        let parcel = &self.parcels[index];
-        let heard = !self.silence.contains_key(&(parcel.node, false));
-        let replica = &mut self.replicas[usize::from(parcel.node)];
-        if heard && replica.follows && !parcel.old {
-            replica.find(self.steps.len(), 0, asked.saturating_sub(1), true);
+    pub(super) fn find_lacking(&mut self, wait: &Parcel) {
+        let node = usize::from(wait.message.node);
+        let asked = self.asked((wait.client, node, wait.message.thread));
+        let heard = self.world.in_touch(&self.after, node);
+        let follows = self.world.has_replica(&self.after, node);
+        if heard && follows && !wait.message.old {
+            let step = self.steps.len();
+            self.replicas[node].find(step, 0, asked.saturating_sub(1), true);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::Run;
 use crate::lock::{Op, Phase};
 use crate::trace::{self, Event, Source, Step};
 use crate::world::catalogue::Safety;
+use crate::world::layout::State;
 use crate::world::system::PropertySet;
 
 impl<'w> Run<'w> {
@@ -12,41 +13,51 @@ impl<'w> Run<'w> {
     }
 
     pub(super) fn log(&mut self, event: Event, source: Option<Source>) {
-        let clients = self.views();
-        let violates = Vec::new();
         self.steps.push(Step {
             tick: self.tick,
             event,
             source,
-            clients,
-            violates,
+            clients: Vec::new(),
+            violates: Vec::new(),
         });
+    }
+
+    /// The last step.
+    pub(super) fn here(&self) -> usize {
+        self.steps.len().saturating_sub(1)
+    }
+
+    /// All clocks advance. A drift is announced before the tick that it bends, and
+    /// shows the state before it.
+    pub(super) fn pass_time(&mut self, drift: Option<(usize, u8)>) {
+        if let Some((client, ticks)) = drift {
+            let client = client as u8;
+            self.fault(trace::Fault::ClientDrift { client, ticks });
+            let views = self.views(&self.before);
+            if let Some(step) = self.steps.last_mut() {
+                step.clients = views;
+            }
+        }
+        self.tick += 1;
+        self.log(Event::Tick, None);
     }
 
     /// The steps of one move show the state after it, and what it violates.
     pub(super) fn finish_move(&mut self, first: usize, violates: PropertySet) {
-        let views = self.views();
-        let violated = Safety::ALL
-            .into_iter()
-            .filter(|property| violates & property.bit() != 0);
-        let ids: Vec<String> = violated
-            .map(|property| property.info().id.to_owned())
-            .collect();
-        let count = self.steps.len();
+        let views = self.views(&self.after);
         for step in &mut self.steps[first..] {
-            // A drift is announced before the tick that it bends.
-            let drift = matches!(
-                step.event,
-                Event::Fault {
-                    fault: trace::Fault::ClientDrift { .. }
-                }
-            );
-            if !drift {
-                step.clients = views.clone();
+            if step.clients.is_empty() {
+                step.clients.clone_from(&views);
             }
         }
-        if count > first {
-            self.steps[count - 1].violates = ids;
+        if self.steps.len() > first
+            && let Some(last) = self.steps.last_mut()
+        {
+            let violated = Safety::ALL.into_iter();
+            let violated = violated.filter(|property| violates & property.bit() != 0);
+            last.violates = violated
+                .map(|property| property.info().id.to_owned())
+                .collect();
         }
     }
 
@@ -81,24 +92,24 @@ impl<'w> Run<'w> {
         })
     }
 
-    pub(super) fn views(&self) -> Vec<trace::ClientView> {
-        (0..self.world.config.clients)
-            .map(|client| self.view(client))
+    fn views(&self, state: &State) -> Vec<trace::ClientView> {
+        (0..self.clients.len())
+            .map(|client| self.view(state, client))
             .collect()
     }
 
-    pub(super) fn view(&self, client: u8) -> trace::ClientView {
-        let state = &self.clients[usize::from(client)];
-        let view = state.program.view();
-        let believes = !state.crashed && view.holds > 0;
-        let paused = self.paused_ms(client);
+    fn view(&self, state: &State, client: usize) -> trace::ClientView {
+        let view = self.clients[client].program.view();
+        let crashed = self.world.crashed(state, client);
+        let believes = !crashed && view.holds > 0;
+        let paused = self.paused_ms(state, client);
         let left = view
             .validity_left_ms
             .filter(|_| believes)
             .map(|left| left - paused);
         let phase = match view.phase {
-            _ if state.crashed => "crashed",
-            _ if state.paused.is_some() => "paused",
+            _ if crashed => "crashed",
+            _ if self.world.paused(state, client).is_some() => "paused",
             Phase::Idle => "idle",
             Phase::Acquiring => "acquiring",
             Phase::Held => "held",

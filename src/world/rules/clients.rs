@@ -6,11 +6,12 @@ use crate::lock::{Op, Phase};
 use crate::world::catalogue::Fault;
 use crate::world::client::{Symbolic, THREADS};
 use crate::world::layout::State;
+use crate::world::log::{Log, Note};
 use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
 use crate::world::world::World;
 
-impl<'w> Step<'w> {
+impl<L: Log> Step<'_, L> {
     /// Feeds an input to a client's automaton and carries out what it puts out.
     pub(super) fn feed(&mut self, client: usize, input: Symbolic) {
         let world = self.world;
@@ -25,6 +26,11 @@ impl<'w> Step<'w> {
             return;
         };
         self.state.set(fields.local, usize::from(after));
+        self.log.note(|| Note::Fed {
+            client,
+            class: before,
+            input,
+        });
         if emitted.poison != 0 {
             world.reached.poison(emitted.poison);
             self.overflow |= OVERFLOW_POISON;
@@ -51,6 +57,12 @@ impl<'w> Step<'w> {
         if !emitted.sent.is_empty() {
             self.count_attempt(client, emitted.sent.len());
         }
+        self.log.note(|| Note::Settled {
+            client,
+            class: after,
+            ending: emitted.ending,
+            abandoned: emitted.abandoned,
+        });
         if let Some((op, ending)) = emitted.ending {
             self.end(client, op, ending, before, after, counted);
             self.state.set(fields.effective, 0);
@@ -70,21 +82,27 @@ impl<'w> Step<'w> {
         self.state.set(fields.effective, 0);
         self.state.set(fields.grace, 0);
         self.begin_attempt(client);
-        if op == Op::Acquire && holds == 0 {
-            self.retire(client);
+        let fresh = op == Op::Acquire && holds == 0;
+        let generations = fresh.then(|| self.world.generations_in_flight(&self.state, client));
+        self.log.note(|| Note::Begun {
+            client,
+            op,
+            generations,
+        });
+        if let Some(generations) = generations {
+            self.retire(client, generations);
         }
         self.feed(client, Symbolic::Call(op));
     }
 
-    fn retire(&mut self, client: usize) {
+    fn retire(&mut self, client: usize, generations: u8) {
         let world = self.world;
-        let generations = world.generations_in_flight(&self.state, client);
         let Some(mask) = world.tables.mask(generations) else {
             self.overflow |= OVERFLOW_GENERATIONS;
             return;
         };
         for node in 0..world.nodes.len() {
-            self.change_node(node, |keyspace| {
+            self.change_node(node, None, |keyspace| {
                 world.tables.retire_keyspace(client, mask, keyspace)
             });
         }
@@ -131,6 +149,8 @@ impl<'w> Step<'w> {
     }
 
     fn resume(&mut self, client: usize) {
+        let paused = self.world.paused(&self.state, client).unwrap_or(0);
+        let before = self.world.class(&self.state, client);
         let class = self.world.class_now(&self.state, client);
         self.state
             .set(self.world.clients[client].local, usize::from(class));
@@ -145,6 +165,19 @@ impl<'w> Step<'w> {
             message.held = false;
             sent
         });
+        if paused > 0 {
+            self.log.note(|| Note::Fed {
+                client,
+                class: before,
+                input: Symbolic::Advance(paused),
+            });
+            self.log.note(|| Note::Settled {
+                client,
+                class,
+                ending: None,
+                abandoned: 0,
+            });
+        }
     }
 
     /// The last `held` requests that the client has just sent are not sent yet: it
@@ -152,6 +185,7 @@ impl<'w> Step<'w> {
     fn hold_back(&mut self, client: usize, held: usize) {
         let world = self.world;
         self.state.set(world.clients[client].status, 2);
+        self.log.hold_back(held);
         for at in self.sends - held..self.sends {
             let (packed, lost) = self.sent[at];
             let Some(message) = world.messages.unpack(packed) else {
@@ -173,13 +207,13 @@ impl<'w> Step<'w> {
 
     /// The end of what a client does: as it is, and once for each request that a
     /// pause may hold back.
-    pub(super) fn finish_act(self, client: u8, act: Act, visit: &mut Visit<'_>) {
+    pub(super) fn finish_act(self, client: u8, act: Act, visit: &mut Visit<'_, L>) {
         let world = self.world;
         if self.sends > 0 && world.left(&self.state, Fault::ClientPause) > 0 {
             for held in 1..=self.sends {
                 let mut step = Step {
                     fault: true,
-                    ..self
+                    ..self.clone()
                 };
                 world.spend(&mut step.state, Fault::ClientPause);
                 step.hold_back(usize::from(client), held);
@@ -192,7 +226,12 @@ impl<'w> Step<'w> {
 }
 
 impl World {
-    pub(super) fn client_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
+    pub(super) fn client_moves<L: Log>(
+        &self,
+        state: &State,
+        index: usize,
+        visit: &mut Visit<'_, L>,
+    ) {
         let client = index as u8;
         if self.crashed(state, index) {
             return;
@@ -213,7 +252,7 @@ impl World {
     }
 
     /// What a running client does by itself.
-    fn own_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
+    fn own_moves<L: Log>(&self, state: &State, index: usize, visit: &mut Visit<'_, L>) {
         let client = index as u8;
         let fields = &self.clients[index];
         let class = state.get(fields.local) as u16;
@@ -241,7 +280,13 @@ impl World {
     }
 
     /// The thread chooses; of an open comparison's ways maybe the one at ticks only.
-    pub(super) fn choices(&self, state: &State, index: usize, thread: u8, visit: &mut Visit<'_>) {
+    pub(super) fn choices<L: Log>(
+        &self,
+        state: &State,
+        index: usize,
+        thread: u8,
+        visit: &mut Visit<'_, L>,
+    ) {
         let client = index as u8;
         let class = state.get(self.clients[index].local);
         let facts = &self.tables.facts[class];
@@ -275,7 +320,7 @@ impl World {
                 .any(due)
     }
 
-    fn client_faults(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
+    fn client_faults<L: Log>(&self, state: &State, index: usize, visit: &mut Visit<'_, L>) {
         let client = index as u8;
         let fields = &self.clients[index];
         let class = state.get(fields.local) as u16;

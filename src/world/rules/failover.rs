@@ -8,10 +8,11 @@ use super::Visit;
 use crate::world::catalogue::Fault;
 use crate::world::config::Promotion;
 use crate::world::layout::State;
+use crate::world::log::{Log, Note};
 use crate::world::moves::Move;
 use crate::world::world::World;
 
-impl<'w> Step<'w> {
+impl<L: Log> Step<'_, L> {
     /// The server is gone for good, and its replica takes its place.
     fn fail_over(&mut self, node: usize, lost: usize) {
         self.promote(node, lost);
@@ -24,11 +25,10 @@ impl<'w> Step<'w> {
     fn split(&mut self, node: usize, lost: usize) {
         let world = self.world;
         let fields = world.nodes[node];
-        let old = self.state.get(fields.keyspace);
         let silent = self.state.get(fields.silent);
+        self.copy(fields.old, fields.keyspace);
         self.promote(node, lost);
         self.state.set(fields.promoted, 2);
-        self.state.set(fields.old, old);
         self.leave_old_alone(node, silent);
         for client in 0..world.clients.len() {
             self.rewrite_messages(client, |message| {
@@ -44,7 +44,7 @@ impl<'w> Step<'w> {
         let world = self.world;
         let fields = world.nodes[node];
         self.state.set(fields.promoted, 1);
-        self.state.set(fields.old, 0);
+        self.clear(fields.old);
         self.state.set(fields.old_silent, 0);
         for client in 0..world.clients.len() {
             self.state.set(world.moved(client, node), 0);
@@ -59,16 +59,18 @@ impl<'w> Step<'w> {
     fn promote(&mut self, node: usize, lost: usize) {
         let world = self.world;
         let fields = world.nodes[node];
-        let promoted = world.replica(&self.state, node, lost);
+        let promoted = lost.checked_sub(1);
+        let promoted = promoted.map_or(fields.keyspace, |writes| fields.history[writes]);
         let synced = self.state.get(fields.synced);
         let unknown = |fewer| world.replica(&self.state, node, fewer) == synced;
         if fields.synced.exists() && (0..lost).any(unknown) {
-            self.state.set(fields.synced, promoted);
+            self.copy(fields.synced, promoted);
         }
+        self.log.note(|| Note::Promoted { node, lost });
+        self.copy(fields.keyspace, promoted);
         for &field in world.history(&self.state, node) {
-            self.state.set(field, 0);
+            self.clear(field);
         }
-        self.state.set(fields.keyspace, promoted);
         self.state.set(fields.promoted, 1);
         self.state.set(fields.silent, 0);
         self.state.set(fields.unacknowledged, 0);
@@ -81,8 +83,9 @@ impl<'w> Step<'w> {
         let world = self.world;
         let fields = world.nodes[node];
         self.state.set(fields.promoted, 0);
+        self.log.note(|| Note::Rejoined { node });
         for &field in world.history(&self.state, node) {
-            self.state.set(field, self.state.get(fields.keyspace));
+            self.copy(field, fields.keyspace);
         }
         self.forget_positions(node);
         self.answer_waits(node);
@@ -101,7 +104,12 @@ impl<'w> Step<'w> {
 
 impl World {
     /// Clients notice the new server, and the old one goes, all at any time.
-    pub(super) fn split_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
+    pub(super) fn split_moves<L: Log>(
+        &self,
+        state: &State,
+        index: usize,
+        visit: &mut Visit<'_, L>,
+    ) {
         let node = index as u8;
         for client in 0..self.clients.len() {
             if self.runs(state, client) && self.uses_old(state, client, index) {
@@ -117,12 +125,12 @@ impl World {
     }
 
     /// The replica takes over, whichever of the last writes it lacks.
-    pub(super) fn promotions(
+    pub(super) fn promotions<L: Log>(
         &self,
         state: &State,
         index: usize,
         promotion: Promotion,
-        visit: &mut Visit<'_>,
+        visit: &mut Visit<'_, L>,
     ) {
         let fault = promotion.fault();
         let promoted = state.get(self.nodes[index].promoted) != 0;
@@ -170,7 +178,7 @@ impl World {
 
     /// The old server comes back as a replica, where anything can come of it:
     /// another promotion, an answer to WAIT, or a write that needs a replica.
-    pub(super) fn rejoin(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
+    pub(super) fn rejoins<L: Log>(&self, state: &State, index: usize, visit: &mut Visit<'_, L>) {
         let promotes = |one: &Promotion| self.budget_left(state, one.fault()) > 0;
         let asked_for = self.tables.waits() || self.config.asks_for_replicas();
         let matters = asked_for || Promotion::ALL.iter().any(promotes);

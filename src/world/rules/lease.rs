@@ -9,9 +9,10 @@ use super::Step;
 use crate::lock::Phase;
 use crate::world::client::Limit;
 use crate::world::layout::{Field, State};
+use crate::world::log::Log;
 use crate::world::world::World;
 
-impl<'w> Step<'w> {
+impl<L: Log> Step<'_, L> {
     /// The counter of the acquire that runs.
     fn attempt(&self, client: usize) -> Field {
         let fields = &self.world.clients[client];

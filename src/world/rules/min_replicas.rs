@@ -9,10 +9,11 @@ use super::Step;
 use super::Visit;
 use crate::world::catalogue::Fault;
 use crate::world::layout::State;
+use crate::world::log::{Log, Note};
 use crate::world::moves::Move;
 use crate::world::world::World;
 
-impl<'w> Step<'w> {
+impl<L: Log> Step<'_, L> {
     /// A tick for what the node's servers hear of their replicas.
     pub(super) fn tick_silence(&mut self, node: usize) {
         let world = self.world;
@@ -20,23 +21,29 @@ impl<'w> Step<'w> {
             return;
         }
         if world.has_replica(&self.state, node) && world.in_touch(&self.state, node) {
-            self.catch_up(node);
+            self.catch_up(node, false);
         }
         let fields = world.nodes[node];
-        for field in [fields.silent, fields.old_silent] {
+        let gone = world.config.gone();
+        for (old, field) in [(false, fields.silent), (true, fields.old_silent)] {
             let silent = self.state.get(field);
-            if silent > 0 {
-                self.state.set(field, (silent + 1).min(world.config.gone()));
+            if silent > 0 && silent < gone {
+                self.state.set(field, silent + 1);
+                if silent + 1 == gone {
+                    self.log.note(|| Note::Gone { node, old });
+                }
             }
         }
     }
 
-    /// The replica has all that its node's server holds, and that one knows.
-    fn catch_up(&mut self, node: usize) {
+    /// The replica has all that its node's server holds, and that one knows; by what
+    /// follows in this move, or `now`.
+    fn catch_up(&mut self, node: usize, now: bool) {
         let world = self.world;
         let fields = world.nodes[node];
+        self.log.note(|| Note::CaughtUp { node, now });
         for &field in world.history(&self.state, node) {
-            self.state.set(field, self.state.get(fields.keyspace));
+            self.copy(field, fields.keyspace);
         }
         self.state.set(fields.unacknowledged, 0);
         self.answer_waits(node);
@@ -71,17 +78,23 @@ impl World {
     }
 
     /// The node's server hears of its replica, if it has one.
-    pub(super) fn in_touch(&self, state: &State, node: usize) -> bool {
+    pub(in crate::world) fn in_touch(&self, state: &State, node: usize) -> bool {
         state.get(self.nodes[node].silent) == 0
     }
 
     /// A replica falls silent, counts as gone, and comes back.
-    pub(super) fn silence_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
+    pub(super) fn silence_moves<L: Log>(
+        &self,
+        state: &State,
+        index: usize,
+        visit: &mut Visit<'_, L>,
+    ) {
         let (node, fields, gone) = (index as u8, &self.nodes[index], self.config.gone());
         for (old, field) in [(false, fields.silent), (true, fields.old_silent)] {
             if (1..gone).contains(&state.get(field)) {
-                let mut step = Step::from(self, state);
+                let mut step = Step::<L>::from(self, state);
                 step.state.set(field, gone);
+                step.log.note(|| Note::Gone { node: index, old });
                 step.finish(Move::Refuse { node, old }, visit);
             }
         }
@@ -91,7 +104,7 @@ impl World {
         if !self.in_touch(state, index) {
             let mut step = Step::from(self, state);
             step.state.set(fields.silent, 0);
-            step.catch_up(index);
+            step.catch_up(index, true);
             step.finish(Move::Regain { node }, visit);
         } else if self.left(state, Fault::MinReplicas) > 0 {
             let mut step = Step::fault(self, state, Fault::MinReplicas);

@@ -19,6 +19,7 @@ mod wait;
 use super::catalogue::{Branching, Fault, Safety};
 use super::config::SLOTS;
 use super::layout::State;
+use super::log::{Log, Note, Notes, Unread};
 use super::moves::Move;
 use super::system::{Action, GoalSet, PropertySet, System, Transition};
 use super::world::World;
@@ -95,7 +96,7 @@ pub fn overflow_reason(overflow: u8) -> String {
 
 /// Who is told of each transition. Behind a pointer, or each of those who ask would get
 /// the rules compiled once more.
-type Visit<'v> = dyn FnMut(Transition<State>) + 'v;
+type Visit<'v, L> = dyn FnMut(Transition<State>, L) + 'v;
 
 impl System for World {
     type State = State;
@@ -105,14 +106,14 @@ impl System for World {
     }
 
     fn successors(&self, state: &State, visit: &mut impl FnMut(Transition<State>)) {
-        self.transitions(state, &mut |mut transition| {
+        self.transitions(state, &mut |mut transition, Unread| {
             self.judge_release(&mut transition);
             visit(transition);
         });
     }
 
     fn edges(&self, state: &State, visit: &mut impl FnMut(Transition<State>)) {
-        self.transitions(state, &mut |transition| visit(transition));
+        self.transitions(state, &mut |transition, Unread| visit(transition));
     }
 
     fn properties(&self) -> Vec<String> {
@@ -139,8 +140,28 @@ impl System for World {
 }
 
 impl World {
+    /// What this action does when it leads from one state to the other, and all that it
+    /// violates; `None` if it does not lead there.
+    pub(super) fn follow(
+        &self,
+        before: &State,
+        action: Action,
+        after: &State,
+    ) -> Option<(PropertySet, Vec<Note>)> {
+        let mut found = None;
+        let mut violates = 0;
+        self.transitions(before, &mut |mut transition, Notes(notes)| {
+            if transition.action == action && transition.state == *after {
+                self.judge_release(&mut transition);
+                violates |= transition.violates;
+                found.get_or_insert(notes);
+            }
+        });
+        found.map(|notes| (violates, notes))
+    }
+
     /// Every transition, before releases are judged.
-    fn transitions(&self, state: &State, visit: &mut Visit<'_>) {
+    fn transitions<L: Log>(&self, state: &State, visit: &mut Visit<'_, L>) {
         let open = |client| Some((client, self.open_thread(state, client)?));
         if let Some((client, thread)) = (0..self.clients.len()).find_map(open) {
             self.choices(state, client, thread, visit);
@@ -159,7 +180,8 @@ impl World {
 }
 
 /// A transition in the making.
-struct Step<'w> {
+#[derive(Clone)]
+struct Step<'w, L> {
     world: &'w World,
     state: State,
     violates: PropertySet,
@@ -169,9 +191,10 @@ struct Step<'w> {
     /// Requests that the client has just sent, and how many.
     sent: [(usize, bool); SLOTS],
     sends: usize,
+    log: L,
 }
 
-impl<'w> Step<'w> {
+impl<'w, L: Log> Step<'w, L> {
     fn from(world: &'w World, state: &State) -> Self {
         Step {
             world,
@@ -182,6 +205,7 @@ impl<'w> Step<'w> {
             overflow: 0,
             sent: [(0, false); SLOTS],
             sends: 0,
+            log: L::default(),
         }
     }
 
@@ -193,15 +217,16 @@ impl<'w> Step<'w> {
         step
     }
 
-    fn finish(self, step: Move, visit: &mut Visit<'_>) {
-        visit(Transition {
+    fn finish(self, step: Move, visit: &mut Visit<'_, L>) {
+        let transition = Transition {
             action: step.encode(),
             state: self.state,
             violates: self.violates,
             fault: self.fault,
             goals: self.goals,
             overflow: self.overflow,
-        });
+        };
+        visit(transition, self.log);
     }
 
     fn violate(&mut self, property: Safety) {

@@ -8,11 +8,12 @@ use crate::world::catalogue::Fault;
 use crate::world::client::Symbolic;
 use crate::world::config::SLOTS;
 use crate::world::layout::State;
+use crate::world::log::{Fate, Log, Note};
 use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
 use crate::world::world::World;
 
-impl<'w> Step<'w> {
+impl<L: Log> Step<'_, L> {
     pub(super) fn send(&mut self, client: usize, thread: u8, node: u8, command: u16) {
         let world = self.world;
         let skew = self.state.get(world.clients[client].skew);
@@ -36,6 +37,12 @@ impl<'w> Step<'w> {
         if !cut {
             self.post(client, message);
         }
+        let fate = if cut { Fate::Lost } else { Fate::Posted };
+        self.log.note(|| Note::Sent {
+            client,
+            message,
+            fate,
+        });
         if let Some(sent) = self.sent.get_mut(self.sends) {
             *sent = (world.messages.pack(message), cut);
             self.sends += 1;
@@ -63,6 +70,12 @@ impl<'w> Step<'w> {
         self.state.set(slots[at], packed);
     }
 
+    /// What became of a message that was taken is in flight.
+    pub(super) fn post_back(&mut self, client: usize, message: Message) {
+        self.post(client, message);
+        self.log.note(|| Note::Posted { message });
+    }
+
     pub(super) fn sort_slots(&mut self, client: usize) {
         let slots = self.world.slots(client);
         let mut packed = [0; SLOTS];
@@ -86,6 +99,7 @@ impl<'w> Step<'w> {
         mut edit: impl FnMut(&mut Message) -> bool,
     ) {
         let mut changed = false;
+        let mut messages = Vec::new();
         // Slots are sorted, the empty ones first.
         for &slot in self.world.slots(client).iter().rev() {
             let before = self.state.get(slot);
@@ -96,10 +110,15 @@ impl<'w> Step<'w> {
                 true => self.world.messages.pack(message),
                 false => 0,
             };
+            if L::ON && packed != before {
+                let was = self.world.messages.unpack(before);
+                messages.extend(was.map(|was| (was, (packed != 0).then_some(message))));
+            }
             changed |= packed != before;
             self.state.set(slot, packed);
         }
         if changed {
+            self.log.note(|| Note::Rewritten { client, messages });
             self.sort_slots(client);
         }
     }
@@ -115,6 +134,11 @@ impl<'w> Step<'w> {
     }
 
     pub(super) fn take(&mut self, client: usize, slot: usize) {
+        if L::ON
+            && let Some(message) = self.world.message(&self.state, client, slot)
+        {
+            self.log.note(|| Note::Taken { client, message });
+        }
         let slots = self.world.slots(client);
         for at in (1..=slot).rev() {
             let smaller = self.state.get(slots[at - 1]);
@@ -135,6 +159,7 @@ impl<'w> Step<'w> {
         }
         world.reached.command(command);
         let node = world.nodes[usize::from(message.node)];
+        self.take(client, slot);
         let server = if message.old { node.old } else { node.keyspace };
         let keyspace = self.state.get(server) as u16;
         let refuses = world.refuses(&self.state, usize::from(message.node), message.old);
@@ -160,6 +185,12 @@ impl<'w> Step<'w> {
         if world.tables.blurred[usize::from(execution.after)] {
             self.overflow |= OVERFLOW_BLURRED;
         }
+        self.log.note(|| Note::Executed {
+            server,
+            message,
+            execution: *execution,
+            alone: refuses,
+        });
         self.judge_effect(client, &message, execution);
         let changes = execution.after != keyspace || execution.counted;
         if message.old {
@@ -168,11 +199,11 @@ impl<'w> Step<'w> {
             let node = usize::from(message.node);
             self.write_to(node, usize::from(execution.after), changes);
         }
-        self.take(client, slot);
+        self.log.note(|| Note::Stored { to: server });
         self.note_command(client, &message, changes);
         if message.awaited {
             let content = Content::Reply(execution.reply);
-            self.post(
+            self.post_back(
                 client,
                 Message {
                     content,
@@ -224,7 +255,12 @@ impl<'w> Step<'w> {
 }
 
 impl World {
-    pub(super) fn message_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
+    pub(super) fn message_moves<L: Log>(
+        &self,
+        state: &State,
+        index: usize,
+        visit: &mut Visit<'_, L>,
+    ) {
         let client = index as u8;
         for slot in 0..self.config.slots() {
             let Some(message) = self.message(state, index, slot) else {
@@ -261,13 +297,13 @@ impl World {
         }
     }
 
-    fn message_faults(
+    fn message_faults<L: Log>(
         &self,
         state: &State,
         index: usize,
         slot: usize,
         message: Message,
-        visit: &mut Visit<'_>,
+        visit: &mut Visit<'_, L>,
     ) {
         let (client, place) = (index as u8, slot as u8);
         if self.left(state, Fault::Loss) > 0 {
@@ -289,9 +325,8 @@ impl World {
                 allowance: size,
                 ..message
             };
-            step.state
-                .set(self.slots(index)[slot], self.messages.pack(delayed));
-            step.sort_slots(index);
+            step.take(index, slot);
+            step.post_back(index, delayed);
             step.finish(
                 Move::Delay {
                     client,
@@ -302,7 +337,7 @@ impl World {
         }
     }
 
-    pub(super) fn link_moves(&self, state: &State, visit: &mut Visit<'_>) {
+    pub(super) fn link_moves<L: Log>(&self, state: &State, visit: &mut Visit<'_, L>) {
         for index in 0..self.cut.len() {
             let nodes = usize::from(self.config.nodes);
             let (client, node) = ((index / nodes) as u8, (index % nodes) as u8);

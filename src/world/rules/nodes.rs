@@ -4,14 +4,30 @@ use super::Visit;
 use super::{OVERFLOW_BLURRED, Step};
 use crate::world::catalogue::Fault;
 use crate::world::config::Promotion;
-use crate::world::layout::State;
+use crate::world::layout::{Field, State};
+use crate::world::log::{Log, Note};
 use crate::world::moves::Move;
 use crate::world::world::World;
 
-impl<'w> Step<'w> {
+/// What persistence keeps of a server's contents.
+#[derive(Clone, Copy)]
+enum Kept {
+    Nothing,
+    /// What has reached the disk.
+    Synced,
+    All,
+}
+
+impl<L: Log> Step<'_, L> {
     /// The same change to all that a node holds: in memory, on its disk, in
-    /// its replica, whatever that lacks, and in its old server.
-    pub(super) fn change_node(&mut self, node: usize, change: impl Fn(u16) -> u16) {
+    /// its replica, whatever that lacks, and in its old server. `clocks` says by how
+    /// many ticks their clocks move, and whether time passes with it.
+    pub(super) fn change_node(
+        &mut self,
+        node: usize,
+        clocks: Option<(i64, bool)>,
+        change: impl Fn(u16) -> u16,
+    ) {
         let world = self.world;
         let fields = &world.nodes[node];
         let history = world.history(&self.state, node).iter();
@@ -19,6 +35,7 @@ impl<'w> Step<'w> {
             if field.exists() {
                 let changed = change(self.state.get(field) as u16);
                 self.state.set(field, usize::from(changed));
+                self.note_clock(field, clocks);
                 if world.tables.blurred[usize::from(changed)] {
                     self.overflow |= OVERFLOW_BLURRED;
                 }
@@ -27,7 +44,26 @@ impl<'w> Step<'w> {
         if world.is_split(&self.state, node) {
             let changed = change(self.state.get(fields.old) as u16);
             self.state.set(fields.old, usize::from(changed));
+            self.note_clock(fields.old, clocks);
         }
+    }
+
+    fn note_clock(&mut self, field: Field, clocks: Option<(i64, bool)>) {
+        if let Some((ticks, time)) = clocks {
+            self.log.note(|| Note::Moved { field, ticks, time });
+        }
+    }
+
+    /// One server holds what another does.
+    pub(super) fn copy(&mut self, to: Field, from: Field) {
+        self.state.set(to, self.state.get(from));
+        self.log.note(|| Note::Copied { to, from });
+    }
+
+    /// Nothing stands there any more.
+    pub(super) fn clear(&mut self, field: Field) {
+        self.state.set(field, 0);
+        self.log.note(|| Note::Cleared { field });
     }
 
     /// The node holds this now. If something changed, its replica may lack one write
@@ -44,28 +80,48 @@ impl<'w> Step<'w> {
     /// known to have more.
     pub(super) fn leave_behind(&mut self, node: usize) {
         let world = self.world;
-        let mut before = self.state.get(world.nodes[node].keyspace);
-        for &older in world.history(&self.state, node) {
-            let next = self.state.get(older);
-            self.state.set(older, before);
-            before = next;
+        let history = world.history(&self.state, node);
+        for (older, &to) in history.iter().enumerate().rev() {
+            let newer = older.checked_sub(1).map(|newer| history[newer]);
+            self.copy(to, newer.unwrap_or(world.nodes[node].keyspace));
+        }
+        if world.has_replica(&self.state, node) {
+            self.log.note(|| Note::LeftBehind { node });
         }
         self.count_write(node);
     }
 
-    /// The server process dies and starts again with this keyspace. To its
-    /// replica that is a change as any write is.
-    fn restart(&mut self, node: usize, keyspace: usize) {
+    /// The server process dies and starts again with what its persistence kept. To
+    /// its replica that is a change as any write is.
+    fn restart(&mut self, node: usize, kept: Kept) {
         let fields = self.world.nodes[node];
+        let keyspace = match kept {
+            Kept::Nothing => usize::from(self.world.tables.emptied),
+            Kept::Synced => self.state.get(fields.synced),
+            Kept::All => self.state.get(fields.keyspace),
+        };
         // WAIT can tell a restart from nothing, for the replica must come back.
         if self.world.tables.waits() && self.state.get(fields.keyspace) == keyspace {
             self.leave_behind(node);
         }
         let changes = self.state.get(fields.keyspace) != keyspace;
         self.write_to(node, keyspace, changes);
+        self.log.note(|| match kept {
+            Kept::Nothing => Note::Emptied {
+                field: fields.keyspace,
+            },
+            Kept::Synced => Note::Copied {
+                to: fields.keyspace,
+                from: fields.synced,
+            },
+            Kept::All => Note::Copied {
+                to: fields.keyspace,
+                from: fields.keyspace,
+            },
+        });
         self.forget_positions(node);
         if fields.synced.exists() {
-            self.state.set(fields.synced, keyspace);
+            self.copy(fields.synced, fields.keyspace);
             self.state.set(fields.lagging, 0);
         }
         self.break_connections(node, false);
@@ -74,7 +130,7 @@ impl<'w> Step<'w> {
 }
 
 impl World {
-    pub(super) fn node_moves(&self, state: &State, index: usize, visit: &mut Visit<'_>) {
+    pub(super) fn node_moves<L: Log>(&self, state: &State, index: usize, visit: &mut Visit<'_, L>) {
         let node = index as u8;
         let fields = &self.nodes[index];
         if self.is_split(state, index) {
@@ -90,24 +146,31 @@ impl World {
         let synced = state.get(fields.synced);
         if fields.synced.exists() && synced != keyspace {
             let mut step = Step::from(self, state);
-            step.state.set(fields.synced, keyspace);
+            step.copy(fields.synced, fields.keyspace);
             step.state.set(fields.lagging, 0);
             step.finish(Move::Fsync { node }, visit);
         }
-        let empty = usize::from(self.tables.emptied);
         let restarts = [
-            (Fault::RestartNone, empty, Move::RestartNone { node }),
+            (
+                Fault::RestartNone,
+                Kept::Nothing,
+                Move::RestartNone { node },
+            ),
             (
                 Fault::RestartEverysec,
-                synced,
+                Kept::Synced,
                 Move::RestartEverysec { node },
             ),
-            (Fault::RestartAlways, keyspace, Move::RestartAlways { node }),
+            (
+                Fault::RestartAlways,
+                Kept::All,
+                Move::RestartAlways { node },
+            ),
         ];
-        for (fault, after, restart) in restarts {
+        for (fault, kept, restart) in restarts {
             if self.left(state, fault) > 0 {
                 let mut step = Step::fault(self, state, fault);
-                step.restart(index, after);
+                step.restart(index, kept);
                 step.finish(restart, visit);
             }
         }
@@ -120,14 +183,18 @@ impl World {
             for back in [false, true] {
                 let mut step = Step::fault(self, state, Fault::ClockJump);
                 let jumped = &self.tables.jump[usize::from(back)];
-                step.change_node(index, |keyspace| jumped[usize::from(keyspace)]);
+                let size = i64::from(self.tables.needs.jump);
+                let ticks = if back { -size } else { size };
+                step.change_node(index, Some((ticks, false)), |keyspace| {
+                    jumped[usize::from(keyspace)]
+                });
                 step.finish(Move::Jump { node, back }, visit);
             }
         }
         for promotion in Promotion::ALL {
             self.promotions(state, index, promotion, visit);
         }
-        self.rejoin(state, index, visit);
+        self.rejoins(state, index, visit);
         self.silence_moves(state, index, visit);
     }
 }

@@ -6,11 +6,12 @@ use crate::world::catalogue::{Branching, Safety};
 use crate::world::client::Ending;
 use crate::world::closure::Execution;
 use crate::world::execute::Effect;
+use crate::world::log::Log;
 use crate::world::message::{Content, Message};
 use crate::world::node::Holders;
 use crate::world::world::NodeFields;
 
-impl<'w> Step<'w> {
+impl<L: Log> Step<'_, L> {
     /// How an operation ended, and what the properties say to that.
     pub(super) fn end(
         &mut self,

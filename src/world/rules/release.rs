@@ -12,6 +12,7 @@ use super::{OVERFLOW_RELEASE, RELEASED};
 use crate::lock::{Op, Phase};
 use crate::world::catalogue::{Branching, Safety};
 use crate::world::layout::State;
+use crate::world::log::Unread;
 use crate::world::moves::Move;
 use crate::world::system::Transition;
 use crate::world::world::World;
@@ -168,7 +169,7 @@ impl World {
             let mut left = ticks.checked_sub(known.within);
             let first = open.len();
             if left.is_none() {
-                self.transitions(&state, &mut |next| {
+                self.transitions(&state, &mut |next, Unread| {
                     let Some(step) = Move::decode(next.action) else {
                         return;
                     };

@@ -6,16 +6,21 @@ use crate::lock::Phase;
 use crate::world::catalogue::{Fault, Safety};
 use crate::world::client::{Symbolic, THREADS};
 use crate::world::layout::{Field, State};
+use crate::world::log::{Log, Note};
 use crate::world::message::{Content, Message};
 use crate::world::moves::Move;
 use crate::world::tables::Facts;
 use crate::world::world::World;
 
-impl<'w> Step<'w> {
+impl<L: Log> Step<'_, L> {
     /// One tick for everybody; `drift` names a client whose clock advances by
     /// another number of ticks.
     fn tick(&mut self, drift: Option<(usize, u8)>) {
         let world = self.world;
+        for node in 0..world.nodes.len() {
+            self.tick_silence(node);
+        }
+        self.log.note(|| Note::Ticked { drift });
         for node in 0..world.nodes.len() {
             self.tick_node(node);
         }
@@ -27,6 +32,9 @@ impl<'w> Step<'w> {
             self.tick_client(client, ticks);
         }
         for client in 0..world.clients.len() {
+            self.tick_messages(client);
+        }
+        for client in 0..world.clients.len() {
             self.tick_grace(client);
         }
     }
@@ -34,12 +42,13 @@ impl<'w> Step<'w> {
     fn tick_node(&mut self, index: usize) {
         let tables = &self.world.tables;
         let node = &self.world.nodes[index];
-        self.tick_silence(index);
         if node.synced.exists() {
             let lagging = self.state.get(node.synced) != self.state.get(node.keyspace);
             self.state.set(node.lagging, usize::from(lagging));
         }
-        self.change_node(index, |keyspace| tables.tick[usize::from(keyspace)]);
+        self.change_node(index, Some((1, true)), |keyspace| {
+            tables.tick[usize::from(keyspace)]
+        });
         let pause = self.state.get(node.pause);
         if pause > 0 {
             self.state.set(node.pause, pause + 1);
@@ -63,7 +72,10 @@ impl<'w> Step<'w> {
             let skew = self.state.get(fields.skew) + usize::from(ticks);
             self.state.set(fields.skew, skew - 1);
         }
-        let tables = &world.tables;
+    }
+
+    fn tick_messages(&mut self, client: usize) {
+        let tables = &self.world.tables;
         self.rewrite_messages(client, |message| {
             message.allowance = message.allowance.saturating_sub(1);
             message.content = match message.content {
@@ -102,7 +114,7 @@ impl<'w> Step<'w> {
     }
 }
 
-impl<'w> Step<'w> {
+impl<L: Log> Step<'_, L> {
     /// A disk, a replica or an old server still has something of the client's.
     fn can_come_back(&self, client: usize) -> bool {
         let world = self.world;
@@ -121,7 +133,7 @@ impl<'w> Step<'w> {
 }
 
 impl World {
-    pub(super) fn tick_moves(&self, state: &State, visit: &mut Visit<'_>) {
+    pub(super) fn tick_moves<L: Log>(&self, state: &State, visit: &mut Visit<'_, L>) {
         if !self.time_may_pass(state) {
             return;
         }

@@ -10,31 +10,37 @@ use super::Visit;
 use super::{OVERFLOW_WAIT, Step};
 use crate::world::client::THREADS;
 use crate::world::layout::{Field, State};
+use crate::world::log::{Log, Note};
 use crate::world::message::{Content, FOR_EVER, Message};
 use crate::world::moves::Move;
 use crate::world::tables::Tables;
 use crate::world::world::World;
 
-impl<'w> Step<'w> {
+impl<L: Log> Step<'_, L> {
     /// A WAIT reaches its node. If the replica is known to have all that it
     /// asks for, the answer comes at once; otherwise the server holds it back.
     pub(super) fn begin_wait(&mut self, client: usize, slot: usize, message: Message, ticks: u8) {
         self.take(client, slot);
         if !message.awaited {
+            self.log.note(|| Note::Blocked);
             return;
         }
         let answered = self.world.is_acknowledged(&self.state, client, &message);
         if answered {
+            self.note_acknowledged(client, &message);
             self.note_command(client, &message, false);
-        } else if self.is_unsure(client, &message) {
-            self.overflow |= OVERFLOW_WAIT;
+        } else {
+            self.log.note(|| Note::Blocked);
+            if self.is_unsure(client, &message) {
+                self.overflow |= OVERFLOW_WAIT;
+            }
         }
         let content = if answered {
             Content::Reply(self.world.tables.acknowledged[1])
         } else {
             message.content
         };
-        self.post(
+        self.post_back(
             client,
             Message {
                 content,
@@ -47,12 +53,21 @@ impl<'w> Step<'w> {
 
     /// The replica has what a blocked WAIT asks for, and maybe no more.
     fn acknowledge(&mut self, client: usize, message: Message) {
+        self.note_acknowledged(client, &message);
         let node = usize::from(message.node);
         let field = self.world.nodes[node].unacknowledged;
         let since = self.world.since(client, node, message.thread);
         let left = self.state.get(field).min(self.state.get(since));
         self.state.set(field, left);
         self.answer_waits(node);
+    }
+
+    fn note_acknowledged(&mut self, client: usize, message: &Message) {
+        self.log.note(|| Note::Acknowledged {
+            client,
+            node: usize::from(message.node),
+            thread: message.thread,
+        });
     }
 
     /// Every WAIT whose answer is known now gets it.
@@ -84,6 +99,11 @@ impl<'w> Step<'w> {
             let missed = self.state.get(since) > 0 || self.state.get(unsure) > 0;
             self.state.set(unsure, usize::from(missed && !wrote));
             self.state.set(since, 0);
+            self.log.note(|| Note::Positioned {
+                client,
+                node: usize::from(message.node),
+                thread: message.thread,
+            });
         }
     }
 
@@ -106,6 +126,11 @@ impl<'w> Step<'w> {
             let link = world.link(client, node, thread);
             self.state.set(world.since[link], world.config.lag());
             self.state.set(world.unsure[link], 0);
+            self.log.note(|| Note::Connected {
+                client,
+                node,
+                thread,
+            });
         }
     }
 
@@ -134,6 +159,7 @@ impl<'w> Step<'w> {
     pub(super) fn forget_positions(&mut self, node: usize) {
         let world = self.world;
         if world.tables.waits() {
+            self.log.note(|| Note::Forgot { node });
             for field in world.all_since(node).chain(world.all_unsure(node)) {
                 self.state.set(field, 0);
             }
@@ -197,13 +223,13 @@ impl World {
     }
 
     /// What can happen to a WAIT that its server holds back, besides time.
-    pub(super) fn wait_moves(
+    pub(super) fn wait_moves<L: Log>(
         &self,
         state: &State,
         index: usize,
         slot: usize,
         message: Message,
-        visit: &mut Visit<'_>,
+        visit: &mut Visit<'_, L>,
     ) {
         let node = usize::from(message.node);
         if message.old || !self.has_replica(state, node) || !self.in_touch(state, node) {
