@@ -108,6 +108,8 @@ pub(super) enum Note {
     },
     /// A message is not in flight any more, and about to be dealt with.
     Taken { client: usize, message: Message },
+    /// The message that was taken is lost on its way.
+    Lost { message: Message },
     /// What became of the message that was taken is in flight.
     Posted { message: Message },
     /// These messages of a client become others, all at once, or are no more.

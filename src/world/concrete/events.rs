@@ -14,15 +14,6 @@ impl Run<'_> {
     pub(super) fn announce(&mut self, at: usize, step: Move) -> Result<(), ConcreteError> {
         match step {
             Move::Write { client } => self.log(Event::Write { client }, None),
-            Move::Lose { client, slot } => {
-                let (node, message, reply) = self.in_slot(at, client, slot)?;
-                self.fault(Fault::Lose {
-                    client,
-                    node,
-                    message,
-                    reply,
-                });
-            }
             Move::Delay { client, slot } => {
                 let (node, message, reply) = self.in_slot(at, client, slot)?;
                 let (_, ticks) = self.world.config.switch(catalogue::Fault::Delay);
@@ -73,6 +64,7 @@ impl Run<'_> {
             | Move::Execute { .. }
             | Move::Deliver { .. }
             | Move::Acknowledge { .. }
+            | Move::Lose { .. }
             | Move::PauseAfter { .. }
             | Move::Refuse { .. }
             | Move::Tick

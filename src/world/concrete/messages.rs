@@ -2,7 +2,7 @@
 
 use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
 use crate::redis::Reply;
-use crate::trace::Event;
+use crate::trace::{Event, Fault};
 use crate::world::closure::Execution;
 use crate::world::execute::Executed;
 use crate::world::layout::Field;
@@ -32,6 +32,18 @@ impl Run<'_> {
         self.turn_into(&mut parcel, message);
         let at = self.parcels.partition_point(|other| other.id < parcel.id);
         self.parcels.insert(at, parcel);
+        Ok(())
+    }
+
+    /// The message that was taken is lost.
+    pub(super) fn lose(&mut self, message: Message) -> Result<(), ConcreteError> {
+        let parcel = self.taken()?;
+        self.fault(Fault::Lose {
+            client: parcel.client as u8,
+            node: message.node,
+            message: parcel.id,
+            reply: matches!(parcel.cargo, Cargo::Reply(_)),
+        });
         Ok(())
     }
 

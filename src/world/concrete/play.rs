@@ -31,6 +31,7 @@ impl Run<'_> {
                 let index = self.find(client, &message)?;
                 self.hand = Some(self.parcels.remove(index));
             }
+            Note::Lost { message } => self.lose(message)?,
             Note::Posted { message } => self.put_back(message)?,
             Note::Rewritten { client, messages } => self.rewrite(client, messages)?,
             Note::Executed {

@@ -158,7 +158,7 @@ impl<L: Log> Step<'_, L> {
         let world = self.world;
         let mut cut = 0u8;
         for node in 0..world.nodes.len() {
-            cut |= (self.state.get(world.cut(client, node)) as u8) << node;
+            cut |= u8::from(world.swallows_requests(&self.state, client, node)) << node;
         }
         self.rewrite_messages(client, |message| {
             let sent = !message.held || cut & 1 << message.node == 0;

@@ -11,6 +11,7 @@ mod lease;
 mod min_replicas;
 mod network;
 mod nodes;
+mod partition;
 mod properties;
 mod release;
 mod time;

@@ -33,7 +33,7 @@ impl<L: Log> Step<'_, L> {
             held: false,
         };
         // On a cut link it is lost at once, unless it is held back until that heals.
-        let cut = self.state.get(world.cut(client, usize::from(node))) == 1;
+        let cut = world.swallows_requests(&self.state, client, usize::from(node));
         if !cut {
             self.post(client, message);
         }
@@ -148,6 +148,12 @@ impl<L: Log> Step<'_, L> {
             }
         }
         self.state.set(slots[0], 0);
+    }
+
+    /// A message is lost on its way.
+    pub(super) fn lose(&mut self, client: usize, slot: usize, message: Message) {
+        self.take(client, slot);
+        self.log.note(|| Note::Lost { message });
     }
 
     /// A request reaches its node.
@@ -308,7 +314,7 @@ impl World {
         let (client, place) = (index as u8, slot as u8);
         if self.left(state, Fault::Loss) > 0 {
             let mut step = Step::fault(self, state, Fault::Loss);
-            step.take(index, slot);
+            step.lose(index, slot, message);
             step.judge_the_dead();
             step.finish(
                 Move::Lose {
@@ -334,28 +340,6 @@ impl World {
                 },
                 visit,
             );
-        }
-    }
-
-    pub(super) fn link_moves<L: Log>(&self, state: &State, visit: &mut Visit<'_, L>) {
-        for index in 0..self.cut.len() {
-            let nodes = usize::from(self.config.nodes);
-            let (client, node) = ((index / nodes) as u8, (index % nodes) as u8);
-            let field = self.cut[index];
-            if state.get(field) == 1 {
-                let mut step = Step::from(self, state);
-                step.state.set(field, 0);
-                step.finish(Move::Heal { client, node }, visit);
-            } else if self.left(state, Fault::Partition) > 0
-                && !self.crashed(state, usize::from(client))
-            {
-                let mut step = Step::fault(self, state, Fault::Partition);
-                step.state.set(field, 1);
-                step.rewrite_messages(usize::from(client), |message| {
-                    message.held || message.node != node
-                });
-                step.finish(Move::Cut { client, node }, visit);
-            }
         }
     }
 }
