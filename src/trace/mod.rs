@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::redis::Reply;
 
+mod fault;
 mod file;
 mod itf;
 mod story;
 mod validate;
 pub mod words;
 
+pub use fault::{Fault, Lane, Mark, Told};
 pub(crate) use file::permissions;
 pub use file::{MAX_BYTES, TraceError, check_lock, parse, read, to_json, write};
 pub use itf::{itf, write_itf};
@@ -243,98 +245,6 @@ pub enum Outcome {
     /// A release (or renewal) ended: `Some(true)` it took effect, `Some(false)`
     /// it did not, `None` the lock does not say.
     Done { effect: Option<bool> },
-}
-
-/// A fault, named as in the catalogue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Fault {
-    /// The client process dies (SIGKILL) and stays dead.
-    ClientCrash { client: u8 },
-    /// The client process stops (SIGSTOP); clocks go on.
-    ClientPause {
-        client: u8,
-        /// Requests that it was about to send: they are sent when it goes on.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        held: Vec<u32>,
-    },
-    /// The client process continues (SIGCONT).
-    ClientResume { client: u8 },
-    /// The holder's work will outlast its lease.
-    Overrun { client: u8 },
-    /// A request in flight is lost before the node sees it, or a reply before
-    /// the client sees it.
-    Lose {
-        client: u8,
-        node: u8,
-        message: u32,
-        reply: bool,
-    },
-    /// A message may now stay in flight for up to `ticks` ticks.
-    Delay {
-        client: u8,
-        node: u8,
-        message: u32,
-        reply: bool,
-        ticks: u8,
-    },
-    /// The link is cut: what is sent on it is lost, until `LinkHeal`.
-    LinkCut { client: u8, node: u8 },
-    /// The link works again.
-    LinkHeal { client: u8, node: u8 },
-    /// The server process dies and starts again; `Fail` steps follow for the
-    /// commands that were in flight. `loses` tells whether writes since the
-    /// last fsync are lost.
-    NodeRestart {
-        node: u8,
-        persistence: String,
-        loses: bool,
-    },
-    /// The server's log reaches the disk (everysec only).
-    NodeFsync { node: u8 },
-    /// The server process stops (SIGSTOP); its clock goes on.
-    NodePause { node: u8 },
-    /// The server process continues.
-    NodeResume { node: u8 },
-    /// The client's clock is set off by this many ms from true time.
-    ClientSkew { client: u8, offset_ms: i64 },
-    /// In the tick that follows, the client's clock and timers advance by
-    /// `ticks` ticks (0 or 2) instead of one.
-    ClientDrift { client: u8, ticks: u8 },
-    /// The server's clock jumps by this many ms.
-    ClockJump { node: u8, offset_ms: i64 },
-    /// The node's replica has all that the node wrote, and gets nothing of what
-    /// follows.
-    ReplicaLags { node: u8 },
-    /// The node's replica gets what it lagged behind, but for so many last writes.
-    /// The node is told of it (`known`), or the replica takes its place before.
-    ReplicaCatchesUp { node: u8, lacks: u8, known: bool },
-    /// The server process dies for good and the node's replica takes its place,
-    /// without the server's last `lost` writes; `Fail` steps follow for the
-    /// commands that were in flight.
-    Failover { node: u8, lost: u8 },
-    /// The node's replica takes its place, without its server's last `lost`
-    /// writes; the old server goes on for clients that have not noticed.
-    SplitBrain { node: u8, lost: u8 },
-    /// The client notices: what it sends to the node from here on goes to the
-    /// new server. What is in flight stays where it is.
-    ClientNotices { client: u8, node: u8 },
-    /// The node's old server is taken away, with what it wrote since the
-    /// promotion; `Fail` steps follow for the commands that were in flight to it.
-    Demotion { node: u8 },
-    /// Nobody reaches the server any more, what is in flight to it or from it is
-    /// lost, and the node's replica takes its place, without the server's last
-    /// `lost` writes.
-    CutOff { node: u8, lost: u8 },
-    /// The server that the node had before comes back as its replica, and has all
-    /// that the node has.
-    Rejoin { node: u8 },
-    /// The server hears no more of its replica, which may get its writes or not.
-    ReplicaSilent { node: u8 },
-    /// The server, or the old one, counts its replica as gone: it refuses writes.
-    ReplicaGone { node: u8, old: bool },
-    /// The replica that was silent is in touch again, and has everything.
-    ReplicaBack { node: u8 },
 }
 
 /// What a client believes.

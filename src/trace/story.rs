@@ -19,7 +19,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{ClientView, Event, Fault, Step, Trace, words};
+use super::{ClientView, Event, Mark, Step, Trace, words};
 
 /// How to tell the story.
 #[derive(Clone, Copy, Debug)]
@@ -247,7 +247,8 @@ impl<'a> Teller<'a> {
     fn step(&self, index: usize, step: &Step) -> String {
         let number = number(index + 1);
         let (who, actor) = who(&step.event);
-        let fault = matches!(&step.event, Event::Fault { fault } if !matches!(fault, Fault::NodeFsync { .. }));
+        let fault =
+            matches!(&step.event, Event::Fault { fault } if fault.told("").mark != Mark::Square);
         let mark = if fault { "ϟ " } else { "  " };
         let what = words::event(self.trace, &step.event);
         let style = match (fault, actor, &step.event) {
@@ -423,51 +424,7 @@ fn who(event: &Event) -> (String, Option<u8>) {
         Event::Deliver { client, node, .. } => (arrow(client, "←", node), Some(*client)),
         Event::Fail { client, node, .. } => (arrow(client, "↚", node), Some(*client)),
         Event::Tick => (String::new(), None),
-        Event::Fault { fault } => (who_suffers(fault), None),
-    }
-}
-
-fn who_suffers(fault: &Fault) -> String {
-    let between = |client: u8, arrow: &str, node: u8| {
-        format!("{} {arrow} {}", words::client(client), words::node(node))
-    };
-    match *fault {
-        Fault::ClientCrash { client }
-        | Fault::ClientPause { client, .. }
-        | Fault::ClientResume { client }
-        | Fault::Overrun { client }
-        | Fault::ClientSkew { client, .. }
-        | Fault::ClientDrift { client, .. } => words::client(client),
-        Fault::Lose {
-            client,
-            node,
-            reply,
-            ..
-        } => between(client, if reply { "↚" } else { "↛" }, node),
-        Fault::Delay {
-            client,
-            node,
-            reply,
-            ..
-        } => between(client, if reply { "⇠" } else { "⇢" }, node),
-        Fault::ClientNotices { client, node } => between(client, "↷", node),
-        Fault::LinkCut { client, node } => between(client, "≠", node),
-        Fault::LinkHeal { client, node } => between(client, "=", node),
-        Fault::NodeRestart { node, .. }
-        | Fault::NodeFsync { node }
-        | Fault::NodePause { node }
-        | Fault::NodeResume { node }
-        | Fault::ClockJump { node, .. }
-        | Fault::ReplicaLags { node }
-        | Fault::Failover { node, .. }
-        | Fault::ReplicaCatchesUp { node, .. }
-        | Fault::SplitBrain { node, .. }
-        | Fault::CutOff { node, .. }
-        | Fault::Rejoin { node }
-        | Fault::ReplicaSilent { node }
-        | Fault::ReplicaGone { node, .. }
-        | Fault::ReplicaBack { node }
-        | Fault::Demotion { node } => format!("    {}", words::node(node)),
+        Event::Fault { fault } => (fault.told("").who, None),
     }
 }
 

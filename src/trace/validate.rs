@@ -10,11 +10,9 @@
 // A new fault or move must not slip through.
 #![deny(clippy::wildcard_enum_match_arm)]
 
-mod servers;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Event, Fault, Setup, Step, Trace, words};
+use super::{Event, Setup, Step, Trace, words};
 use crate::files;
 use crate::redis::Reply;
 
@@ -48,7 +46,7 @@ pub fn validate(trace: &Trace) -> Result<(), Inconsistency> {
     Ok(())
 }
 
-fn ensure(ok: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
+pub(super) fn ensure(ok: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
     if ok { Ok(()) } else { Err(problem()) }
 }
 
@@ -100,7 +98,7 @@ fn setup(s: &Setup) -> Result<(), String> {
     persistence(&s.persistence)
 }
 
-fn persistence(name: &str) -> Result<(), String> {
+pub(super) fn persistence(name: &str) -> Result<(), String> {
     ensure(PERSISTENCE.contains(&name), || {
         format!(
             "persistence is {:?}, but must be none, everysec or always",
@@ -131,43 +129,43 @@ fn head(trace: &Trace) -> Result<(), String> {
 }
 
 /// One message's life, as far as it has come.
-struct Message {
-    client: u8,
-    node: u8,
-    executed: Option<Reply>,
-    blocked: bool,
-    request_lost: bool,
-    reply_lost: bool,
+pub(super) struct Message {
+    pub(super) client: u8,
+    pub(super) node: u8,
+    pub(super) executed: Option<Reply>,
+    pub(super) blocked: bool,
+    pub(super) request_lost: bool,
+    pub(super) reply_lost: bool,
     /// Its client was paused before it was sent.
-    held: bool,
+    pub(super) held: bool,
     /// It goes to the server that was its node's before a split.
-    old: bool,
-    failed: Option<Definite>,
-    delivered: bool,
+    pub(super) old: bool,
+    pub(super) failed: Option<Definite>,
+    pub(super) delivered: bool,
 }
 
 type Definite = bool;
 
 /// What the steps so far add up to.
-struct Run<'a> {
-    setup: &'a Setup,
-    ticks: u32,
-    messages: BTreeMap<u32, Message>,
-    clients_stopped: BTreeSet<u8>,
-    clients_dead: BTreeSet<u8>,
-    nodes_stopped: BTreeSet<u8>,
-    links_cut: BTreeSet<(u8, u8)>,
+pub(super) struct Run<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) ticks: u32,
+    pub(super) messages: BTreeMap<u32, Message>,
+    pub(super) clients_stopped: BTreeSet<u8>,
+    pub(super) clients_dead: BTreeSet<u8>,
+    pub(super) nodes_stopped: BTreeSet<u8>,
+    pub(super) links_cut: BTreeSet<(u8, u8)>,
     /// Nodes whose replica gets nothing more.
-    lagging: BTreeSet<u8>,
+    pub(super) lagging: BTreeSet<u8>,
     /// Nodes whose replica has taken over.
-    failed_over: BTreeSet<u8>,
+    pub(super) failed_over: BTreeSet<u8>,
     /// Those of them whose old server still serves, and who uses the new one.
-    split: BTreeMap<u8, BTreeSet<u8>>,
+    pub(super) split: BTreeMap<u8, BTreeSet<u8>>,
     /// Servers (of a node, and whether it is the old one) that do not hear of their
     /// replica.
-    silent: BTreeSet<(u8, bool)>,
+    pub(super) silent: BTreeSet<(u8, bool)>,
     /// Those of them that refuse writes.
-    gone: BTreeSet<(u8, bool)>,
+    pub(super) gone: BTreeSet<(u8, bool)>,
 }
 
 impl<'a> Run<'a> {
@@ -234,7 +232,7 @@ impl<'a> Run<'a> {
                 definite,
             } => self.fail(*client, *node, *message, *definite),
             Event::Tick => Ok(()),
-            Event::Fault { fault } => self.fault(fault),
+            Event::Fault { fault } => fault.happen(self),
         }
     }
 
@@ -272,7 +270,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn client(&self, client: u8) -> Result<(), String> {
+    pub(super) fn client(&self, client: u8) -> Result<(), String> {
         ensure(client < self.setup.clients, || {
             format!(
                 "client {client} does not exist: there are {}, counted from 0",
@@ -281,7 +279,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn node(&self, node: u8) -> Result<(), String> {
+    pub(super) fn node(&self, node: u8) -> Result<(), String> {
         ensure(node < self.setup.nodes, || {
             format!(
                 "node {node} does not exist: there are {}, counted from 0",
@@ -290,7 +288,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn acts(&self, client: u8) -> Result<(), String> {
+    pub(super) fn acts(&self, client: u8) -> Result<(), String> {
         self.client(client)?;
         let name = words::client(client);
         ensure(!self.clients_dead.contains(&client), || {
@@ -326,7 +324,12 @@ impl<'a> Run<'a> {
     }
 
     /// The message, if it exists and belongs to this client and node.
-    fn message(&mut self, client: u8, node: u8, id: u32) -> Result<&mut Message, String> {
+    pub(super) fn message(
+        &mut self,
+        client: u8,
+        node: u8,
+        id: u32,
+    ) -> Result<&mut Message, String> {
         self.client(client)?;
         self.node(node)?;
         let message = self
@@ -358,22 +361,6 @@ impl<'a> Run<'a> {
             format!("message {id} was executed before")
         })?;
         message.executed = Some(reply.clone());
-        Ok(())
-    }
-
-    /// A client was paused before it had sent these.
-    fn hold_back(&mut self, client: u8, held: &[u32]) -> Result<(), String> {
-        for id in held {
-            let message = self.messages.get_mut(id);
-            let message = message.filter(|message| message.client == client);
-            let Some(message) = message.filter(|message| message.executed.is_none()) else {
-                return Err(format!(
-                    "message {id} is none that {} is about to send",
-                    words::client(client)
-                ));
-            };
-            message.held = true;
-        }
         Ok(())
     }
 
@@ -442,89 +429,13 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn fault(&mut self, fault: &Fault) -> Result<(), String> {
-        match fault {
-            Fault::ClientCrash { client } => {
-                self.client(*client)?;
-                ensure(self.clients_dead.insert(*client), || {
-                    format!("{} has crashed before", words::client(*client))
-                })
-            }
-            Fault::ClientPause { client, held } => {
-                self.acts(*client)?;
-                self.hold_back(*client, held)?;
-                self.clients_stopped.insert(*client);
-                Ok(())
-            }
-            Fault::ClientResume { client } => {
-                self.client(*client)?;
-                let messages = self.messages.values_mut();
-                let own = messages.filter(|message| message.client == *client);
-                own.for_each(|message| message.held = false);
-                ensure(self.clients_stopped.remove(client), || {
-                    format!("{} was not stopped", words::client(*client))
-                })
-            }
-            Fault::Overrun { client }
-            | Fault::ClientSkew { client, .. }
-            | Fault::ClientDrift { client, .. } => self.client(*client),
-            Fault::Lose {
-                client,
-                node,
-                message,
-                reply,
-            } => self.lose(*client, *node, *message, *reply),
-            Fault::Delay {
-                client,
-                node,
-                message,
-                ..
-            } => self.message(*client, *node, *message).map(|_| ()),
-            Fault::LinkCut { client, node } => self.link(*client, *node, true),
-            Fault::LinkHeal { client, node } => self.link(*client, *node, false),
-            Fault::ClientNotices { client, node } => self.notice(*client, *node),
-            Fault::NodeRestart { .. }
-            | Fault::NodeFsync { .. }
-            | Fault::NodePause { .. }
-            | Fault::NodeResume { .. }
-            | Fault::ClockJump { .. }
-            | Fault::ReplicaLags { .. }
-            | Fault::ReplicaCatchesUp { .. }
-            | Fault::Failover { .. }
-            | Fault::CutOff { .. }
-            | Fault::Rejoin { .. }
-            | Fault::SplitBrain { .. }
-            | Fault::Demotion { .. }
-            | Fault::ReplicaSilent { .. }
-            | Fault::ReplicaGone { .. }
-            | Fault::ReplicaBack { .. } => self.node_fault(fault),
-        }
-    }
-
-    fn lose(&mut self, client: u8, node: u8, id: u32, reply: bool) -> Result<(), String> {
-        let message = self.message(client, node, id)?;
-        ensure(!message.delivered, || {
-            format!("the reply to message {id} arrived before")
-        })?;
-        if reply {
-            message.reply_lost = true;
-            return Ok(());
-        }
-        ensure(message.executed.is_none(), || {
-            format!("message {id} was executed before; only its reply can still be lost")
-        })?;
-        message.request_lost = true;
-        Ok(())
-    }
-
-    fn link(&mut self, client: u8, node: u8, cut: bool) -> Result<(), String> {
-        self.client(client)?;
+    pub(super) fn has_replica(&self, node: u8) -> Result<(), String> {
         self.node(node)?;
-        let changed = match cut {
-            true => self.links_cut.insert((client, node)),
-            false => self.links_cut.remove(&(client, node)),
-        };
-        let state = if cut { "was cut before" } else { "was not cut" };
-        ensure(changed, || format!("this link {state}"))
+        ensure(self.setup.replicas > 0, || {
+            "setup.replicas is 0, so no node has a replica".into()
+        })?;
+        ensure(!self.failed_over.contains(&node), || {
+            format!("{}'s replica has taken its place before", words::node(node))
+        })
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::escape;
 use super::layout::{BANNER, End, Flight, GUTTER, HEAD, Layout, between, flights, spans};
-use crate::trace::{Event, Fault, Step, Trace, words};
+use crate::trace::{Event, Fault, Lane, Mark, Step, Trace, words};
 
 /// Half the width of a belief bar.
 const BAR: i32 = 6;
@@ -127,29 +127,11 @@ impl Canvas<'_> {
 
     fn bands(&mut self) {
         for c in 0..self.trace.setup.clients {
-            let paused = between(
-                self.trace,
-                |e| matches!(e, Event::Fault { fault: Fault::ClientPause { client, .. } } if *client == c),
-                |e| match e {
-                    Event::Fault { fault } => {
-                        matches!(fault, Fault::ClientResume { client } | Fault::ClientCrash { client } if *client == c)
-                    }
-                    _ => false,
-                },
-            );
+            let paused = stands(self.trace, Lane::Client(c));
             self.band(self.layout.client_x(c), &paused);
         }
         for n in 0..self.trace.setup.nodes {
-            let paused = between(
-                self.trace,
-                |e| matches!(e, Event::Fault { fault: Fault::NodePause { node } } if *node == n),
-                |e| match e {
-                    Event::Fault { fault } => {
-                        matches!(fault, Fault::NodeResume { node } | Fault::NodeRestart { node, .. } | Fault::Failover { node, .. } if *node == n)
-                    }
-                    _ => false,
-                },
-            );
+            let paused = stands(self.trace, Lane::Node(n));
             self.band(self.layout.node_x(n), &paused);
         }
     }
@@ -170,9 +152,9 @@ impl Canvas<'_> {
         let (top, bottom) = (HEAD - 2, self.layout.bottom);
         for c in 0..self.trace.setup.clients {
             let x = self.layout.client_x(c);
-            let died = self.trace.steps.iter().position(|s| {
-                matches!(s.event, Event::Fault { fault: Fault::ClientCrash { client } } if client == c)
-            });
+            let died = self.trace.steps.iter().position(
+                |s| matches!(&s.event, Event::Fault { fault } if ends(fault, Lane::Client(c))),
+            );
             let alive = self.until(died);
             put!(
                 self,
@@ -376,6 +358,24 @@ pub(crate) fn sentence(trace: &Trace, step: &Step) -> String {
         | Event::Write { client } => format!("{} {what}", words::client(*client)),
         Event::Tick | Event::Fault { .. } => what,
     }
+}
+
+/// The step ranges in which a lane stands still.
+fn stands(trace: &Trace, lane: Lane) -> Vec<(usize, Option<usize>)> {
+    let says = |event: &Event, stands: bool| match event {
+        Event::Fault { fault } => {
+            let told = fault.told("");
+            told.lane == lane && told.stands == Some(stands)
+        }
+        _ => false,
+    };
+    between(trace, |event| says(event, true), |event| says(event, false))
+}
+
+/// The lane ends with this fault.
+fn ends(fault: &Fault, lane: Lane) -> bool {
+    let told = fault.told("");
+    told.lane == lane && told.mark == Mark::Cross
 }
 
 pub(super) fn cross(x: i32, y: i32) -> String {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::trace::{ClientView, Event, Fault, Trace};
+use crate::trace::{ClientView, Event, Fault, Lane, Trace};
 
 /// Left of the lanes: tick labels and step numbers.
 pub const GUTTER: i32 = 118;
@@ -58,6 +58,13 @@ impl Layout {
             bottom,
             width: GUTTER + clients * CLIENT_LANE + nodes * NODE_LANE + 36,
             height: bottom + HEAD + LEGEND,
+        }
+    }
+
+    pub fn lane_x(&self, lane: Lane) -> i32 {
+        match lane {
+            Lane::Client(client) => self.client_x(client),
+            Lane::Node(node) => self.node_x(node),
         }
     }
 

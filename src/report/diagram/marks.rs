@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::draw::{Canvas, GAP, colour, cross, put};
 use super::escape;
 use super::layout::{End, GUTTER};
-use crate::trace::{Event, Fault, Outcome, words};
+use crate::trace::{Event, Fault, Mark, Outcome, words};
 
 /// Characters of a label that fit beside a client's lane, and a node's.
 const CLIENT_LABEL: usize = 26;
@@ -114,102 +114,32 @@ impl Canvas<'_> {
 
     fn fault(&mut self, fault: &Fault, i: usize) {
         let y = self.layout.y[i];
-        let text = words::fault_short(fault);
-        let x = match *fault {
-            Fault::ClientCrash { client } => {
-                let x = self.layout.client_x(client);
-                put!(self, "<path class=\"x\" d=\"{}\"/>", cross(x, y));
-                x
+        let told = fault.told("");
+        let mut x = self.layout.lane_x(told.lane);
+        // A link's line runs through its row; its label stands above.
+        let mut drop = 4;
+        match told.mark {
+            Mark::Cross => put!(self, "<path class=\"x\" d=\"{}\"/>", cross(x, y)),
+            // Its cross is the arrow's end.
+            Mark::Lost => x = self.lost_at(i),
+            Mark::Link { client, node, cut } => {
+                let ends = [self.layout.client_x(client), self.layout.node_x(node)];
+                x = self.link(ends, y, cut);
+                drop = -5;
             }
-            Fault::Lose { .. } => {
-                // Its cross is the arrow's end.
-                self.lost_at(i)
-            }
-            Fault::LinkCut { client, node } | Fault::LinkHeal { client, node } => self.link(
-                self.layout.client_x(client),
-                self.layout.node_x(node),
-                y,
-                fault,
-            ),
-            Fault::NodeRestart { node, loses, .. } => {
-                let x = self.layout.node_x(node);
-                self.restart(x, y, loses);
-                x
-            }
-            Fault::Failover { node, lost }
-            | Fault::SplitBrain { node, lost }
-            | Fault::CutOff { node, lost } => {
-                let x = self.layout.node_x(node);
-                self.restart(x, y, lost > 0);
-                x
-            }
-            Fault::NodeFsync { node } => {
-                let x = self.layout.node_x(node);
+            Mark::Restart { forgets } => self.restart(x, y, forgets),
+            Mark::Square => {
                 put!(
                     self,
                     "<rect class=\"n dot\" x=\"{}\" y=\"{}\" width=\"8\" height=\"8\"/>",
                     x - 4,
                     y - 4
                 );
-                return self.label(x + GAP, y + 4, "", &text);
+                return self.label(x + GAP, y + 4, "", &told.short);
             }
-            _ => {
-                let x = self.victim(fault);
-                put!(self, "<path class=\"f dot\" d=\"{}\"/>", diamond(x, y));
-                x
-            }
-        };
-        // A link's line runs through its row; its label stands above.
-        let drop = match fault {
-            Fault::LinkCut { .. } | Fault::LinkHeal { .. } => -5,
-            _ => 4,
-        };
-        self.label(x + GAP, y + drop, "ft", &text);
-    }
-
-    /// The lane of whoever a fault strikes.
-    fn victim(&self, fault: &Fault) -> i32 {
-        match *fault {
-            Fault::ClientCrash { client }
-            | Fault::ClientPause { client, .. }
-            | Fault::ClientResume { client }
-            | Fault::Overrun { client }
-            | Fault::LinkCut { client, .. }
-            | Fault::LinkHeal { client, .. }
-            | Fault::ClientNotices { client, .. }
-            | Fault::ClientSkew { client, .. }
-            | Fault::ClientDrift { client, .. } => self.layout.client_x(client),
-            Fault::Lose {
-                client,
-                node,
-                reply,
-                ..
-            }
-            | Fault::Delay {
-                client,
-                node,
-                reply,
-                ..
-            } => match reply {
-                true => self.layout.node_x(node),
-                false => self.layout.client_x(client),
-            },
-            Fault::NodeRestart { node, .. }
-            | Fault::NodeFsync { node }
-            | Fault::NodePause { node }
-            | Fault::NodeResume { node }
-            | Fault::ClockJump { node, .. }
-            | Fault::ReplicaLags { node }
-            | Fault::Failover { node, .. }
-            | Fault::ReplicaCatchesUp { node, .. }
-            | Fault::SplitBrain { node, .. }
-            | Fault::CutOff { node, .. }
-            | Fault::Rejoin { node }
-            | Fault::ReplicaSilent { node }
-            | Fault::ReplicaGone { node, .. }
-            | Fault::ReplicaBack { node }
-            | Fault::Demotion { node } => self.layout.node_x(node),
+            Mark::Diamond => put!(self, "<path class=\"f dot\" d=\"{}\"/>", diamond(x, y)),
         }
+        self.label(x + GAP, y + drop, "ft", &told.short);
     }
 
     /// Where the arrow that is lost in this step ends.
@@ -227,9 +157,8 @@ impl Canvas<'_> {
         GUTTER
     }
 
-    fn link(&mut self, client: i32, node: i32, y: i32, fault: &Fault) -> i32 {
+    fn link(&mut self, [client, node]: [i32; 2], y: i32, cut: bool) -> i32 {
         let x = self.layout.lost_x(client, node);
-        let cut = matches!(fault, Fault::LinkCut { .. });
         put!(
             self,
             "<path class=\"link{}\" d=\"M{} {y}H{}\"/>",
