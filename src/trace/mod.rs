@@ -16,7 +16,7 @@ mod story;
 mod validate;
 pub mod words;
 
-pub use fault::{Fault, Lane, Mark, Told};
+pub use fault::{Fault, Lane, Mark, Told, Way};
 pub(crate) use file::permissions;
 pub use file::{MAX_BYTES, TraceError, check_lock, parse, read, to_json, write};
 pub use itf::{itf, write_itf};

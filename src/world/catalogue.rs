@@ -197,6 +197,7 @@ pub enum Fault {
     Delay,
     Loss,
     Partition,
+    PartitionOneWay,
     RestartNone,
     RestartEverysec,
     RestartAlways,
@@ -282,7 +283,7 @@ const fn promotion(info: FaultInfo) -> FaultInfo {
 }
 
 /// Every fault switch, in table order.
-pub const FAULTS: [FaultInfo; 17] = [
+pub const FAULTS: [FaultInfo; 18] = [
     fault(
         Fault::ClientCrash,
         "client-crash",
@@ -320,6 +321,11 @@ pub const FAULTS: [FaultInfo; 17] = [
         Fault::Partition,
         "partition",
         "the link of one client to one node swallows everything until it heals",
+    ),
+    fault(
+        Fault::PartitionOneWay,
+        "partition-one-way",
+        "such a link swallows only the requests, or only the replies",
     ),
     fault(
         Fault::RestartNone,
@@ -426,6 +432,7 @@ impl Fault {
             | Fault::Overrun
             | Fault::Loss
             | Fault::Partition
+            | Fault::PartitionOneWay
             | Fault::ClientSkew
             | Fault::ClientDrift
             | Fault::ClockJump

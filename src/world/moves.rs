@@ -117,6 +117,12 @@ pub enum Move {
         client: u8,
         node: u8,
     },
+    /// The link swallows what goes one way.
+    CutOneWay {
+        client: u8,
+        node: u8,
+        replies: bool,
+    },
     RestartNone {
         node: u8,
     },
@@ -218,6 +224,7 @@ impl Move {
             | Move::Delay { .. }
             | Move::Lose { .. }
             | Move::Cut { .. }
+            | Move::CutOneWay { .. }
             | Move::RestartNone { .. }
             | Move::RestartEverysec { .. }
             | Move::RestartAlways { .. }
@@ -282,6 +289,11 @@ impl Move {
             Move::FallSilent { node } => code(31, node, 0, 0),
             Move::Refuse { node, old } => code(32, node, u8::from(old), 0),
             Move::Regain { node } => code(33, node, 0, 0),
+            Move::CutOneWay {
+                client,
+                node,
+                replies,
+            } => code(38, client, node, u8::from(replies)),
             Move::PauseAfter { client, act, held } => {
                 let who = held << 4 | client;
                 match act {
@@ -351,6 +363,11 @@ impl Move {
                 old: b != 0,
             },
             33 => Move::Regain { node: a },
+            38 => Move::CutOneWay {
+                client: a,
+                node: b,
+                replies: c != 0,
+            },
             34..=37 => {
                 let act = match kind {
                     34 if b == 0 => Act::Call(Op::Acquire),
@@ -376,12 +393,12 @@ mod tests {
 
     #[test]
     fn every_kind_of_move_survives_its_code() {
-        for kind in 0..38u32 {
+        for kind in 0..39u32 {
             let action = Action(kind << 24 | 1 << 16 | 1 << 8 | 1);
-            let decoded = Move::decode(action).expect("kinds below 38 are moves");
+            let decoded = Move::decode(action).expect("kinds below 39 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(38 << 24)), None);
+        assert_eq!(Move::decode(Action(39 << 24)), None);
     }
 
     #[test]

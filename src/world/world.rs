@@ -83,7 +83,7 @@ pub struct World {
     pub tables: Arc<Tables>,
     pub(super) clients: Vec<ClientFields>,
     pub(super) nodes: Vec<NodeFields>,
-    /// `cut[client * nodes + node]`.
+    /// `cut[client * nodes + node]`: 0, or what the link swallows (see `rules/partition.rs`).
     pub(super) cut: Vec<Field>,
     /// `moved[client * nodes + node]`: while the node's old server is still
     /// there, the client uses the new one.
@@ -153,9 +153,8 @@ impl World {
             .map(|_| node_fields(&config, &tables, &mut packer))
             .collect();
         let links = usize::from(config.clients) * usize::from(config.nodes);
-        let (partitions, _) = config.switch(Fault::Partition);
         let cut = (0..links)
-            .map(|_| packer.field(usize::from(partitions.min(1))))
+            .map(|_| packer.field(config.most_cut()))
             .collect();
         let moved = (0..links)
             .map(|_| packer.field(usize::from(config.splits())))

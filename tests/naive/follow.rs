@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use lockproof::lock::Op;
 use lockproof::redis::ScriptEngine;
-use lockproof::trace::{Event, Fault, Trace};
+use lockproof::trace::{Event, Fault, Trace, Way};
 use lockproof::world::catalogue::Safety;
 
 use crate::free;
 use crate::moves::{Action, Move, enabled};
 use crate::step::{Step, call_with, take};
-use crate::world::{Setup, State};
+use crate::world::{Cut, Setup, State};
 
 /// What came of it.
 pub struct Followed {
@@ -173,17 +173,22 @@ impl Follower<'_> {
             Fault::Overrun { client } => Move::Overrun {
                 client: size(client),
             },
-            Fault::Lose { message, .. } => match self.ids.get(message) {
-                Some(id) => Move::Lose { id: *id },
+            Fault::Lose { message, .. } => match self.in_flight(*message) {
+                Some(id) => Move::Lose { id },
                 // On a link that is cut: no move of its own.
                 None => return Ok(()),
             },
             Fault::Delay { message, .. } => Move::Delay {
                 id: self.id(*message)?,
             },
-            Fault::LinkCut { client, node } => Move::Cut {
+            Fault::LinkCut { client, node, only } => Move::Cut {
                 client: size(client),
                 node: size(node),
+                cut: match only {
+                    None => Cut::Both,
+                    Some(Way::Requests) => Cut::Requests,
+                    Some(Way::Replies) => Cut::Replies,
+                },
             },
             Fault::LinkHeal { client, node } => Move::Heal {
                 client: size(client),
@@ -221,9 +226,15 @@ impl Follower<'_> {
         id.ok_or_else(|| format!("message {message} was never sent"))
     }
 
+    fn in_flight(&self, message: u32) -> Option<u32> {
+        let id = self.ids.get(&message).copied();
+        id.filter(|id| self.state.message(*id).is_some())
+    }
+
     fn swallowed(&self, client: usize, node: usize) -> Result<(), String> {
         let cut = self.state.cut[client * self.setup.nodes() + node];
-        cut.then_some(())
+        cut.swallows(true)
+            .then_some(())
             .ok_or_else(|| "it sends no such thing".into())
     }
 

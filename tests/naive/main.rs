@@ -43,7 +43,7 @@ fn set(words: &str, ttl_ticks: u8) -> Vec<Switch> {
     words.split_whitespace().map(switch).collect()
 }
 
-const SETS: [&str; 12] = [
+const SETS: [&str; 13] = [
     "",
     "client-crash",
     "client-pause",
@@ -51,6 +51,7 @@ const SETS: [&str; 12] = [
     "delay",
     "loss",
     "partition",
+    "partition-one-way",
     "node-restart-none",
     "client-skew",
     "client-drift",

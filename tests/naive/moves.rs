@@ -4,7 +4,7 @@ use lockproof::lock::{Op, Phase, Waiting};
 use lockproof::world::catalogue::Fault;
 
 use crate::time;
-use crate::world::{Cargo, Setup, State};
+use crate::world::{Cargo, Cut, Setup, State};
 
 /// Most holds of one client at once.
 const NESTED_MAX: u8 = 2;
@@ -71,6 +71,7 @@ pub enum Move {
     Cut {
         client: usize,
         node: usize,
+        cut: Cut,
     },
     Restart {
         node: usize,
@@ -225,13 +226,21 @@ fn node_moves(setup: &Setup, state: &State, node: usize, moves: &mut Vec<Move>) 
 fn link_moves(setup: &Setup, state: &State, moves: &mut Vec<Move>) {
     for client in 0..setup.clients {
         for node in 0..setup.nodes() {
-            if state.cut[client * setup.nodes() + node] {
+            if state.cut[client * setup.nodes() + node] != Cut::Open {
                 moves.push(Move::Heal { client, node });
-            } else if state.left(setup, Fault::Partition) > 0
-                && !state.clients[client].ghost.crashed
-            {
-                moves.push(Move::Cut { client, node });
+                continue;
             }
+            if state.clients[client].ghost.crashed {
+                continue;
+            }
+            let mut cuts = Vec::new();
+            if state.left(setup, Fault::Partition) > 0 {
+                cuts.push(Cut::Both);
+            }
+            if state.left(setup, Fault::PartitionOneWay) > 0 {
+                cuts.extend([Cut::Requests, Cut::Replies]);
+            }
+            moves.extend(cuts.into_iter().map(|cut| Move::Cut { client, node, cut }));
         }
     }
 }

@@ -9,7 +9,7 @@ use lockproof::world::catalogue::{Fault, Safety};
 
 use crate::moves::{Action, Move};
 use crate::owners::Effect;
-use crate::world::{Cargo, Message, Node, Setup, State, Store};
+use crate::world::{Cargo, Cut, Message, Node, Setup, State, Store};
 use crate::{judge, time};
 
 /// A state in the making, and what its move violates.
@@ -100,7 +100,9 @@ impl<'s> Step<'s> {
                 time::tick(setup, &mut self.state, Some((client, ticks)))?;
             }
             Move::Resume { client } => self.resume(client)?,
-            Move::Heal { client, node } => self.state.cut[client * setup.nodes() + node] = false,
+            Move::Heal { client, node } => {
+                self.state.cut[client * setup.nodes() + node] = Cut::Open;
+            }
             Move::Crash { client } => self.crash(client),
             Move::Pause { client } => {
                 self.state.spend(setup, Fault::ClientPause);
@@ -129,11 +131,13 @@ impl<'s> Step<'s> {
                 let at = self.at(id)?;
                 self.state.messages.remove(at);
             }
-            Move::Cut { client, node } => {
-                self.state.spend(setup, Fault::Partition);
-                self.state.cut[client * setup.nodes() + node] = true;
-                let stays = |m: &Message| m.held || m.client != client || m.node != node;
-                self.state.messages.retain(stays);
+            Move::Cut { client, node, cut } => {
+                let fault = match cut {
+                    Cut::Requests | Cut::Replies => Fault::PartitionOneWay,
+                    Cut::Open | Cut::Both => Fault::Partition,
+                };
+                self.state.spend(setup, fault);
+                self.state.cut[client * setup.nodes() + node] = cut;
             }
             Move::Restart { node } => {
                 self.state.spend(setup, Fault::RestartNone);
@@ -163,7 +167,16 @@ impl<'s> Step<'s> {
                 self.break_connections(node);
             }
         }
+        self.swallow();
         Ok(())
+    }
+
+    /// Links swallow what is on them.
+    fn swallow(&mut self) {
+        let (cut, nodes) = (&self.state.cut, self.setup.nodes());
+        let swallowed =
+            |m: &Message| cut[m.client * nodes + m.node].swallows(m.is_request()) && !m.held;
+        self.state.messages.retain(|m| !swallowed(m));
     }
 
     fn at(&self, id: u32) -> Result<usize, Stuck> {
@@ -257,7 +270,7 @@ impl<'s> Step<'s> {
             let id = self.state.next_id;
             self.state.next_id += 1;
             let node = usize::from(request.node);
-            if self.state.cut[client * self.setup.nodes() + node] {
+            if self.state.cut[client * self.setup.nodes() + node].swallows(true) {
                 continue;
             }
             self.sent.push(id);
@@ -375,7 +388,8 @@ impl<'s> Step<'s> {
         }
         one.seal();
         let (cut, nodes) = (&self.state.cut, self.setup.nodes());
-        let kept = |m: &Message| !m.held || m.client != client || !cut[client * nodes + m.node];
+        let swallowed = |m: &Message| cut[client * nodes + m.node].swallows(true);
+        let kept = |m: &Message| !m.held || m.client != client || !swallowed(m);
         self.state.messages.retain(kept);
         for message in self
             .state

@@ -251,6 +251,26 @@ impl Node {
     }
 }
 
+/// What a link swallows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cut {
+    Open,
+    Both,
+    Requests,
+    Replies,
+}
+
+impl Cut {
+    pub fn swallows(self, request: bool) -> bool {
+        match self {
+            Cut::Open => false,
+            Cut::Both => true,
+            Cut::Requests => request,
+            Cut::Replies => !request,
+        }
+    }
+}
+
 #[derive(Clone)]
 pub struct State {
     pub tick: i64,
@@ -258,7 +278,7 @@ pub struct State {
     pub nodes: Vec<Arc<Node>>,
     pub messages: Vec<Message>,
     /// By client and node.
-    pub cut: Vec<bool>,
+    pub cut: Vec<Cut>,
     /// What is left of each switch's budget, in the order of the setup.
     pub budget: Vec<u8>,
     /// The guarded counter.
@@ -281,7 +301,7 @@ impl State {
                 .map(|_| Arc::new(Node::new(setup)))
                 .collect(),
             messages: Vec::new(),
-            cut: vec![false; setup.clients * setup.nodes()],
+            cut: vec![Cut::Open; setup.clients * setup.nodes()],
             budget: setup.switches.iter().map(|switch| switch.budget).collect(),
             counter: 0,
             next_id: 1,

@@ -301,7 +301,11 @@ async fn redlock_holds_a_majority_although_one_link_is_cut() {
         .setup
         .params
         .insert("node_timeout".into(), 1000.0);
-    script.fault(Fault::LinkCut { client: 0, node: 1 });
+    script.fault(Fault::LinkCut {
+        client: 0,
+        node: 1,
+        only: None,
+    });
     script.acquire(0, "t-1");
     let argv = ["SET", "lock:a", "t-1", "NX", "PX", "3000"];
     let first = script.send(0, 0, &argv);

@@ -388,6 +388,48 @@ fn a_cut_link_swallows_what_is_sent_and_what_is_in_flight_on_it_alone() {
 }
 
 #[test]
+fn a_link_that_is_cut_one_way_swallows_that_way_alone() {
+    let cut = |replies| Move::CutOneWay {
+        client: A,
+        node: 0,
+        replies,
+    };
+    let mut drive = token("partition-one-way");
+    drive.acquire(A).acquire(B).take(cut(true));
+    assert_eq!(drive.requests(A).len(), 1);
+    drive.execute(A, "SET");
+    assert!(drive.messages(A).is_empty());
+    assert_eq!(drive.keyspace(), "lock=<tokA0> Some(3000)");
+    drive.answer(B).tick().give_up(A);
+    drive.take(Move::Heal { client: A, node: 0 });
+    drive.acquire(A).answer(A);
+
+    let mut drive = token("partition-one-way");
+    drive.acquire(A).execute(A, "SET").take(cut(false));
+    let slot = drive.messages(A)[0].0;
+    drive.take(Move::Deliver { client: A, slot });
+    drive.release(A);
+    assert!(drive.requests(A).is_empty());
+}
+
+#[test]
+fn a_new_cut_one_way_swallows_what_is_in_flight_that_way() {
+    for (replies, executed) in [(false, false), (true, true)] {
+        let mut drive = token("partition-one-way");
+        drive.acquire(A);
+        if executed {
+            drive.execute(A, "SET");
+        }
+        drive.take(Move::CutOneWay {
+            client: A,
+            node: 0,
+            replies,
+        });
+        assert!(drive.messages(A).is_empty());
+    }
+}
+
+#[test]
 fn a_crashed_client_stays_dead_and_its_request_still_arrives() {
     let mut drive = token("client-crash");
     drive.acquire(A).take(Move::Crash { client: A });

@@ -6,7 +6,7 @@ use super::messages::{Fate, Stage};
 use super::rig::{Kept, LogBytes};
 use super::run::Run;
 use crate::replay::protocol::ToClient;
-use crate::trace::Fault;
+use crate::trace::{Fault, Way};
 
 impl Run<'_> {
     pub(super) async fn fault(&mut self, fault: &Fault) -> Result<(), Stop> {
@@ -101,7 +101,25 @@ impl Run<'_> {
             // A delay is nothing but holding on, and so is a cut link: what is
             // sent on it is held for ever, which a client cannot tell from
             // lost. An overrun is what the driver does not do in time.
-            Fault::LinkCut { client, node } => {
+            // What is lost of replies, and of requests that are on their way, the trace
+            // says itself.
+            Fault::LinkCut {
+                only: Some(Way::Replies),
+                ..
+            } => Ok(()),
+            Fault::LinkCut {
+                client,
+                node,
+                only: Some(Way::Requests),
+            } => {
+                self.cut.insert((*client, *node));
+                Ok(())
+            }
+            Fault::LinkCut {
+                client,
+                node,
+                only: None,
+            } => {
                 self.cut.insert((*client, *node));
                 self.doom(Fate::Vanishes, |key, message| {
                     (key.0, key.1) == (*client, *node) && !message.held

@@ -281,6 +281,8 @@ impl Run<'_> {
         match (self.take_stage(key)?, reply) {
             (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request).await?),
             (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply).await?),
+            // Its server died before it answered a WAIT, and nobody hears of it.
+            (Stage::Blocked(_), true) => Ok(()),
             _ => Err(self.senseless("loses what is not held")),
         }
     }

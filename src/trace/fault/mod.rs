@@ -17,6 +17,8 @@ mod overrun;
 mod promotion;
 mod replica_lag;
 
+pub use link::Way;
+
 use serde::{Deserialize, Serialize};
 
 use super::validate::Run;
@@ -56,7 +58,13 @@ pub enum Fault {
         ticks: u8,
     },
     /// The link is cut: what is sent on it is lost, until `LinkHeal`.
-    LinkCut { client: u8, node: u8 },
+    LinkCut {
+        client: u8,
+        node: u8,
+        /// Only what goes this way is lost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only: Option<Way>,
+    },
     /// The link works again.
     LinkHeal { client: u8, node: u8 },
     /// The server process dies and starts again; `Fail` steps follow for the
@@ -229,8 +237,8 @@ impl Fault {
                 ticks,
                 ..
             } => message::told_delay(client, node, reply, ticks, command),
-            Fault::LinkCut { client, node } => link::told(client, node, true),
-            Fault::LinkHeal { client, node } => link::told(client, node, false),
+            Fault::LinkCut { client, node, only } => link::told(client, node, only),
+            Fault::LinkHeal { client, node } => link::told_end(client, node),
             Fault::NodeRestart {
                 node,
                 ref persistence,
@@ -279,7 +287,7 @@ impl Fault {
                 message,
                 ..
             } => run.message(client, node, message).map(|_| ()),
-            Fault::LinkCut { client, node } => link::happen(run, client, node, true),
+            Fault::LinkCut { client, node, .. } => link::happen(run, client, node, true),
             Fault::LinkHeal { client, node } => link::happen(run, client, node, false),
             Fault::NodeRestart {
                 node,

@@ -91,7 +91,7 @@ impl<'w> Run<'w> {
                 .reading()
                 .is_command(argv, &closure.commands.get(id).argv),
             (Cargo::Reply(reply), Content::Reply(id)) => self.is_reply(reply, id),
-            (Cargo::Broken, Content::Broken) => true,
+            (Cargo::Broken { .. }, Content::Broken) => true,
             _ => false,
         }
     }

@@ -4,7 +4,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::{Cargo, ConcreteError, Run, mismatch};
-use crate::trace::{Event, Fault};
+use crate::trace::{Event, Fault, Way};
 use crate::world::catalogue;
 use crate::world::moves::Move;
 
@@ -37,7 +37,19 @@ impl Run<'_> {
                 let offset_ms = i64::from(ticks) * self.tick_ms;
                 self.fault(Fault::ClientSkew { client, offset_ms });
             }
-            Move::Cut { client, node } => self.fault(Fault::LinkCut { client, node }),
+            Move::Cut { client, node } => self.fault(Fault::LinkCut {
+                client,
+                node,
+                only: None,
+            }),
+            Move::CutOneWay {
+                client,
+                node,
+                replies,
+            } => {
+                let only = Some(if replies { Way::Replies } else { Way::Requests });
+                self.fault(Fault::LinkCut { client, node, only });
+            }
             Move::Heal { client, node } => self.fault(Fault::LinkHeal { client, node }),
             Move::Fsync { node } => self.fault(Fault::NodeFsync { node }),
             Move::RestartNone { node } => self.restarts(node, "none"),

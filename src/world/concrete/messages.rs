@@ -42,7 +42,10 @@ impl Run<'_> {
             client: parcel.client as u8,
             node: message.node,
             message: parcel.id,
-            reply: matches!(parcel.cargo, Cargo::Reply(_)),
+            reply: matches!(
+                parcel.cargo,
+                Cargo::Reply(_) | Cargo::Broken { taken: true }
+            ),
         });
         Ok(())
     }
@@ -85,7 +88,11 @@ impl Run<'_> {
                 self.log(executed(parcel, &reply), None);
                 parcel.cargo = Cargo::Reply(reply);
             }
-            (_, Content::Broken) => parcel.cargo = Cargo::Broken,
+            (Cargo::Request(_), Content::Broken) => {
+                let taken = parcel.message.blocked.is_some();
+                parcel.cargo = Cargo::Broken { taken };
+            }
+            (_, Content::Broken) => parcel.cargo = Cargo::Broken { taken: true },
             (_, Content::Request(_) | Content::Reply(_)) => {}
         }
         parcel.message = message;

@@ -199,7 +199,10 @@ struct Parcel {
 enum Cargo {
     Request(Vec<Bytes>),
     Reply(Reply),
-    Broken,
+    /// Its connection broke, before or after its server took it.
+    Broken {
+        taken: bool,
+    },
 }
 
 struct Run<'w> {

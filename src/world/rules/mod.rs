@@ -218,7 +218,8 @@ impl<'w, L: Log> Step<'w, L> {
         step
     }
 
-    fn finish(self, step: Move, visit: &mut Visit<'_, L>) {
+    fn finish(mut self, step: Move, visit: &mut Visit<'_, L>) {
+        self.swallow_replies();
         let transition = Transition {
             action: step.encode(),
             state: self.state,

@@ -3,15 +3,66 @@
 use super::Step;
 use super::Visit;
 use crate::world::catalogue::Fault;
+use crate::world::config::WorldConfig;
 use crate::world::layout::State;
 use crate::world::log::Log;
+use crate::world::message::{Content, Message};
 use crate::world::moves::Move;
 use crate::world::world::World;
+
+/// A link swallows all of both ways; only requests; only replies.
+const BOTH: usize = 1;
+const REQUESTS: usize = 2;
+const REPLIES: usize = 3;
+
+impl WorldConfig {
+    /// The most that a link can swallow.
+    pub(in crate::world) fn most_cut(&self) -> usize {
+        if self.switch(Fault::PartitionOneWay).0 > 0 {
+            REPLIES
+        } else {
+            usize::from(self.switch(Fault::Partition).0.min(1))
+        }
+    }
+}
+
+impl<L: Log> Step<'_, L> {
+    /// What is on its way on a link that swallows it is lost.
+    #[inline]
+    pub(super) fn swallow_replies(&mut self) {
+        if self.world.config.most_cut() == REPLIES {
+            self.swallow(REPLIES, |message| {
+                !matches!(message.content, Content::Request(_))
+            });
+        }
+    }
+
+    fn swallow(&mut self, way: usize, this: impl Fn(&Message) -> bool) {
+        let world = self.world;
+        let mut lost = false;
+        for client in 0..world.clients.len() {
+            for slot in 0..world.config.slots() {
+                let Some(message) = world.message(&self.state, client, slot) else {
+                    continue;
+                };
+                let cut = world.cut(client, usize::from(message.node));
+                if self.state.get(cut) == way && this(&message) {
+                    // Those that are less move up into its place, and were looked at.
+                    self.lose(client, slot, message);
+                    lost = true;
+                }
+            }
+        }
+        if lost {
+            self.judge_the_dead();
+        }
+    }
+}
 
 impl World {
     /// What the client sends to the node is lost.
     pub(super) fn swallows_requests(&self, state: &State, client: usize, node: usize) -> bool {
-        state.get(self.cut(client, node)) == 1
+        matches!(state.get(self.cut(client, node)), BOTH | REQUESTS)
     }
 
     pub(super) fn link_moves<L: Log>(&self, state: &State, visit: &mut Visit<'_, L>) {
@@ -19,19 +70,38 @@ impl World {
             let nodes = usize::from(self.config.nodes);
             let (client, node) = ((index / nodes) as u8, (index % nodes) as u8);
             let field = self.cut[index];
-            if state.get(field) == 1 {
+            if state.get(field) != 0 {
                 let mut step = Step::from(self, state);
                 step.state.set(field, 0);
                 step.finish(Move::Heal { client, node }, visit);
-            } else if self.left(state, Fault::Partition) > 0
-                && !self.crashed(state, usize::from(client))
-            {
+                continue;
+            }
+            if self.crashed(state, usize::from(client)) {
+                continue;
+            }
+            if self.left(state, Fault::Partition) > 0 {
                 let mut step = Step::fault(self, state, Fault::Partition);
-                step.state.set(field, 1);
+                step.state.set(field, BOTH);
                 step.rewrite_messages(usize::from(client), |message| {
                     message.held || message.node != node
                 });
                 step.finish(Move::Cut { client, node }, visit);
+            }
+            if self.left(state, Fault::PartitionOneWay) > 0 {
+                for (way, replies) in [(REQUESTS, false), (REPLIES, true)] {
+                    let mut step = Step::fault(self, state, Fault::PartitionOneWay);
+                    step.state.set(field, way);
+                    step.swallow(REQUESTS, |message| {
+                        let request = matches!(message.content, Content::Request(_));
+                        request && message.blocked.is_none() && !message.held
+                    });
+                    let cut = Move::CutOneWay {
+                        client,
+                        node,
+                        replies,
+                    };
+                    step.finish(cut, visit);
+                }
             }
         }
     }
