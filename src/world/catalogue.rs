@@ -192,6 +192,7 @@ impl Property {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     ClientCrash,
+    ClientRestart,
     ClientPause,
     Overrun,
     Delay,
@@ -283,11 +284,16 @@ const fn promotion(info: FaultInfo) -> FaultInfo {
 }
 
 /// Every fault switch, in table order.
-pub const FAULTS: [FaultInfo; 18] = [
+pub const FAULTS: [FaultInfo; 19] = [
     fault(
         Fault::ClientCrash,
         "client-crash",
         "a client dies and stays dead; its requests in flight still arrive",
+    ),
+    fault(
+        Fault::ClientRestart,
+        "client-restart",
+        "a client dies, or has died, and starts again with the same owner id and no memory; its requests in flight still arrive",
     ),
     sized(
         fault(
@@ -429,6 +435,7 @@ impl Fault {
             Fault::ClientPause => Harm::Stops,
             Fault::Delay | Fault::NodePause => Harm::HoldsUp,
             Fault::ClientCrash
+            | Fault::ClientRestart
             | Fault::Overrun
             | Fault::Loss
             | Fault::Partition

@@ -80,6 +80,8 @@ pub(super) enum Note {
         op: Op,
         generations: Option<u8>,
     },
+    /// A client's process is another one, with the same owner.
+    Restarted { client: usize },
     /// A client in this class gets an input.
     Fed {
         client: usize,

@@ -99,6 +99,10 @@ pub enum Move {
     Crash {
         client: u8,
     },
+    /// A client that runs, or has crashed, starts again and remembers nothing.
+    ClientRestart {
+        client: u8,
+    },
     Pause {
         client: u8,
     },
@@ -219,6 +223,7 @@ impl Move {
             | Move::Heal { .. }
             | Move::Fsync { .. }
             | Move::Crash { .. }
+            | Move::ClientRestart { .. }
             | Move::Pause { .. }
             | Move::Overrun { .. }
             | Move::Delay { .. }
@@ -289,6 +294,7 @@ impl Move {
             Move::FallSilent { node } => code(31, node, 0, 0),
             Move::Refuse { node, old } => code(32, node, u8::from(old), 0),
             Move::Regain { node } => code(33, node, 0, 0),
+            Move::ClientRestart { client } => code(39, client, 0, 0),
             Move::CutOneWay {
                 client,
                 node,
@@ -363,6 +369,7 @@ impl Move {
                 old: b != 0,
             },
             33 => Move::Regain { node: a },
+            39 => Move::ClientRestart { client: a },
             38 => Move::CutOneWay {
                 client: a,
                 node: b,
@@ -393,12 +400,12 @@ mod tests {
 
     #[test]
     fn every_kind_of_move_survives_its_code() {
-        for kind in 0..39u32 {
+        for kind in 0..40u32 {
             let action = Action(kind << 24 | 1 << 16 | 1 << 8 | 1);
-            let decoded = Move::decode(action).expect("kinds below 39 are moves");
+            let decoded = Move::decode(action).expect("kinds below 40 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(39 << 24)), None);
+        assert_eq!(Move::decode(Action(40 << 24)), None);
     }
 
     #[test]

@@ -162,6 +162,9 @@ impl Follower<'_> {
             Fault::ClientCrash { client } => Move::Crash {
                 client: size(client),
             },
+            Fault::ClientRestart { client } => Move::ClientRestart {
+                client: size(client),
+            },
             Fault::ClientPause { client, held } if held.is_empty() => Move::Pause {
                 client: size(client),
             },

@@ -43,9 +43,10 @@ fn set(words: &str, ttl_ticks: u8) -> Vec<Switch> {
     words.split_whitespace().map(switch).collect()
 }
 
-const SETS: [&str; 13] = [
+const SETS: [&str; 14] = [
     "",
     "client-crash",
+    "client-restart",
     "client-pause",
     "overrun",
     "delay",

@@ -52,6 +52,9 @@ pub enum Move {
     Crash {
         client: usize,
     },
+    ClientRestart {
+        client: usize,
+    },
     Pause {
         client: usize,
     },
@@ -124,6 +127,9 @@ pub fn enabled(setup: &Setup, state: &State) -> Vec<Move> {
 
 fn client_moves(setup: &Setup, state: &State, client: usize, moves: &mut Vec<Move>) {
     let one = &state.clients[client];
+    if state.left(setup, Fault::ClientRestart) > 0 {
+        moves.push(Move::ClientRestart { client });
+    }
     if one.ghost.crashed {
         return;
     }

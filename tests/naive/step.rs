@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lockproof::lock::{Input, LockError, Op, Output, Phase};
+use lockproof::lock::{Input, LockError, Op, Output, Phase, Program};
 use lockproof::redis::ScriptEngine;
 use lockproof::trace::CONNECTION_FAILED;
 use lockproof::world::catalogue::{Fault, Safety};
@@ -103,7 +103,11 @@ impl<'s> Step<'s> {
             Move::Heal { client, node } => {
                 self.state.cut[client * setup.nodes() + node] = Cut::Open;
             }
-            Move::Crash { client } => self.crash(client),
+            Move::Crash { client } => {
+                self.state.spend(setup, Fault::ClientCrash);
+                self.crash(client);
+            }
+            Move::ClientRestart { client } => self.restart(client)?,
             Move::Pause { client } => {
                 self.state.spend(setup, Fault::ClientPause);
                 self.state.ghost(client, |ghost| ghost.paused = Some(0));
@@ -403,7 +407,6 @@ impl<'s> Step<'s> {
     }
 
     fn crash(&mut self, client: usize) {
-        self.state.spend(self.setup, Fault::ClientCrash);
         let now = self.state.tick;
         self.state.ghost(client, |ghost| {
             let attempt = ghost.attempt;
@@ -421,6 +424,22 @@ impl<'s> Step<'s> {
             }
             true
         });
+    }
+
+    /// Another process takes its place, on the same clock.
+    fn restart(&mut self, client: usize) -> Result<(), Stuck> {
+        let setup = self.setup;
+        self.state.spend(setup, Fault::ClientRestart);
+        let offset_ms = self.state.clients[client].ghost.offset_ms;
+        self.crash(client);
+        let now_ms = setup.texts.epoch_ms() + self.state.tick * setup.step_ms + offset_ms;
+        let owner = setup.texts.owner(client);
+        let one = self.state.client_mut(client);
+        one.program = Program::start(&setup.file, &setup.config, &owner, now_ms)?;
+        one.ghost.crashed = false;
+        one.ghost.offset_ms = offset_ms;
+        one.seal();
+        Ok(())
     }
 
     fn break_connections(&mut self, node: usize) {

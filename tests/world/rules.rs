@@ -430,6 +430,42 @@ fn a_new_cut_one_way_swallows_what_is_in_flight_that_way() {
 }
 
 #[test]
+fn a_client_that_starts_again_has_its_owner_and_no_memory() {
+    let mut drive = Drive::of(&builtin("reentrant-hash"), "client-restart");
+    drive.acquire(A).answer(A);
+    let held = drive.keyspace();
+    assert!(drive.world.believes(&drive.state, 0));
+    drive.take(Move::ClientRestart { client: A });
+    assert!(!drive.world.believes(&drive.state, 0));
+    assert_eq!(drive.keyspace(), held);
+    // The lock takes it for who holds already: one hold is never given back.
+    drive.acquire(A).answer(A).release(A).answer(A);
+    assert_eq!(drive.keyspace(), held);
+}
+
+#[test]
+fn what_a_client_had_sent_before_it_started_again_arrives_and_nobody_reads_the_reply() {
+    let mut drive = token("client-restart");
+    drive.acquire(A).take(Move::ClientRestart { client: A });
+    drive.acquire(A).execute(A, "<tokA1>");
+    assert_eq!(drive.keyspace(), "lock=<tokA1> Some(3000)");
+    assert!(drive.messages(A).iter().all(|(_, message)| message.awaited));
+    drive.answer(A);
+    assert!(!drive.world.believes(&drive.state, 0));
+}
+
+#[test]
+fn a_crashed_client_can_start_again() {
+    let mut drive = token("client-crash client-restart");
+    drive.acquire(A).take(Move::Crash { client: A });
+    drive.take(Move::ClientRestart { client: A });
+    assert!(drive.offers(Move::Call {
+        client: A,
+        op: Op::Acquire
+    }));
+}
+
+#[test]
 fn a_crashed_client_stays_dead_and_its_request_still_arrives() {
     let mut drive = token("client-crash");
     drive.acquire(A).take(Move::Crash { client: A });

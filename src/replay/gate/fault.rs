@@ -4,7 +4,7 @@ use super::Stop;
 use super::compare::command_text;
 use super::messages::{Fate, Stage};
 use super::rig::{Kept, LogBytes};
-use super::run::Run;
+use super::run::{ClientState, Run};
 use crate::replay::protocol::ToClient;
 use crate::trace::{Fault, Way};
 
@@ -24,6 +24,7 @@ impl Run<'_> {
                 });
                 Ok(())
             }
+            Fault::ClientRestart { client } => self.restart_client(*client).await,
             Fault::ClientPause { client, held } => {
                 self.rig.client(*client)?.pause()?;
                 self.state(*client)?.paused = true;
@@ -132,6 +133,33 @@ impl Run<'_> {
             }
             Fault::Delay { .. } | Fault::Overrun { .. } => Ok(()),
         }
+    }
+
+    /// The client's process dies, if it has not before, and another one takes its place.
+    /// What was sent arrives; nobody reads the replies.
+    async fn restart_client(&mut self, client: u8) -> Result<(), Stop> {
+        let mut offset_ms = 0;
+        if !self.state(client)?.crashed {
+            self.rig.client(client)?.kill();
+            self.rig.forget_client(client);
+            offset_ms = self.state(client)?.offset_ms;
+        }
+        self.doom(Fate::Vanishes, |key, message| {
+            let lost = message.held || matches!(message.stage, Stage::Reply(_));
+            key.0 == client && lost
+        });
+        let own = self.messages.iter_mut().filter(|(key, _)| key.0 == client);
+        own.for_each(|(_, message)| message.awaited = false);
+        self.watch_call(client);
+        let setup = &self.trace.setup;
+        let ticks = i64::from(self.trace.steps[self.at].tick);
+        let now_ms = setup.epoch_ms + ticks * setup.tick_ms + offset_ms;
+        self.rig.replace_client(client, self.trace, now_ms).await?;
+        *self.state(client)? = ClientState {
+            offset_ms,
+            ..ClientState::new()
+        };
+        Ok(())
     }
 
     /// Requests that a client was about to send. Its process has written their bytes,

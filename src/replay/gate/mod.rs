@@ -240,7 +240,7 @@ impl GatePool {
                 return report;
             }
         };
-        let ready = rig.reset(trace, lock, &self.options).await;
+        let ready = rig.reset(trace, lock).await;
         report.setup_ms = ms_since(began);
         let stop = match ready {
             Ok(()) => enforce(trace, lock, &mut rig, &mut report).await.err(),

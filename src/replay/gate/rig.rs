@@ -68,6 +68,9 @@ pub(super) struct Rig {
     pub(super) shape: Shape,
     // Clients first: they are dropped, and end, before what they talk to.
     clients: Vec<Option<ClientProcess>>,
+    /// What each client was told first.
+    inits: Vec<Init>,
+    options: GateOptions,
     pub wires: Wires,
     /// The nodes' first servers, and then their replicas, if they have any.
     pub(super) fleet: Fleet,
@@ -130,6 +133,8 @@ impl Rig {
         Ok(Self {
             shape,
             clients: (0..shape.clients).map(|_| None).collect(),
+            inits: Vec::new(),
+            options: options.clone(),
             wires,
             replicas,
             paused: vec![false; servers],
@@ -157,18 +162,15 @@ impl Rig {
     }
 
     /// Makes everything as new, for this trace.
-    pub async fn reset(
-        &mut self,
-        trace: &Trace,
-        lock: &str,
-        options: &GateOptions,
-    ) -> Result<(), Stop> {
+    pub async fn reset(&mut self, trace: &Trace, lock: &str) -> Result<(), Stop> {
         // Clients first: one whose connection is cut while it still runs the
         // last trace goes on to its next command, and that command, held after
         // the wires were emptied, would be taken for one of this trace.
-        self.respawn_clients(options).await?;
+        self.respawn_clients().await?;
+        self.inits.clear();
         for client in 0..self.shape.clients {
             let init = self.init(client, trace, lock)?;
+            self.inits.push(init.clone());
             self.client(client)?.send(&ToClient::Init(Box::new(init)))?;
         }
         for client in 0..self.shape.clients {
@@ -177,7 +179,8 @@ impl Rig {
         self.wires.reset().await?;
         self.reset_servers(trace.setup.epoch_ms).await?;
         if trace.property.as_deref() == Some(EFFECT) {
-            self.start_store(options).await?;
+            let options = self.options.clone();
+            self.start_store(&options).await?;
         }
         Ok(())
     }
@@ -234,32 +237,45 @@ impl Rig {
     }
 
     /// Starts what crashed, or cannot be reset, all at once.
-    async fn respawn_clients(&mut self, options: &GateOptions) -> Result<(), Stop> {
+    async fn respawn_clients(&mut self) -> Result<(), Stop> {
         let mut starting = JoinSet::new();
         for (client, slot) in self.clients.iter_mut().enumerate() {
             if slot.as_ref().is_some_and(can_be_reset) {
                 continue;
             }
             *slot = None;
-            let (command, limits) = (options.client.clone(), options.limits());
-            starting.spawn(async move { (client, ClientProcess::spawn(&command, limits).await) });
+            let options = self.options.clone();
+            starting.spawn(async move { (client, spawn(&options).await) });
         }
         while let Some(joined) = starting.join_next().await {
             let (client, process) = match joined {
                 Ok(started) => started,
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             };
-            let process = process?;
-            if !process.hello().features.contains(&Feature::VirtualTime) {
-                return Err(Stop::NotReplayable(format!(
-                    "`{}` keeps its own time (it lacks the feature virtual-time), so no trace can \
-                     be enforced on it; use a free run",
-                    process.hello().name
-                )));
-            }
-            self.clients[client] = Some(process);
+            self.clients[client] = Some(process?);
         }
         Ok(())
+    }
+
+    /// Another process takes a client's place, with its name, at this time.
+    pub async fn replace_client(
+        &mut self,
+        client: u8,
+        trace: &Trace,
+        epoch_ms: i64,
+    ) -> Result<(), Stop> {
+        let at = usize::from(client);
+        let first = self.inits.get(at).cloned();
+        let first = first.ok_or(GateError::ClientGone { client })?;
+        self.clients[at] = Some(spawn(&self.options).await?);
+        let process = self.client(client)?;
+        let init = Init {
+            id: process.fresh_id(),
+            epoch_ms: Some(epoch_ms),
+            ..first
+        };
+        process.send(&ToClient::Init(Box::new(init)))?;
+        self.await_ready(client, trace).await
     }
 
     fn init(&mut self, client: u8, trace: &Trace, lock: &str) -> Result<Init, Stop> {
@@ -453,6 +469,19 @@ async fn sync(server: &Server, paused: bool) -> Result<(), GateError> {
         server.sync_clock().await?;
     }
     Ok(())
+}
+
+/// Starts a client that a trace can be enforced on.
+async fn spawn(options: &GateOptions) -> Result<ClientProcess, Stop> {
+    let process = ClientProcess::spawn(&options.client, options.limits()).await?;
+    if process.hello().features.contains(&Feature::VirtualTime) {
+        return Ok(process);
+    }
+    Err(Stop::NotReplayable(format!(
+        "`{}` keeps its own time (it lacks the feature virtual-time), so no trace can be enforced \
+         on it; use a free run",
+        process.hello().name
+    )))
 }
 
 /// A client that is stopped, or cannot start afresh, is replaced.

@@ -60,7 +60,7 @@ pub(super) struct ClientState {
 }
 
 impl ClientState {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let idle = View {
             phase: "idle".to_string(),
             holds: 0,

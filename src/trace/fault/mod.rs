@@ -7,6 +7,7 @@
 mod client_clock;
 mod client_crash;
 mod client_pause;
+mod client_restart;
 mod clock_jump;
 mod link;
 mod message;
@@ -30,6 +31,9 @@ use super::words;
 pub enum Fault {
     /// The client process dies (SIGKILL) and stays dead.
     ClientCrash { client: u8 },
+    /// The client process dies (SIGKILL), if it has not before, and another one with
+    /// its name takes its place.
+    ClientRestart { client: u8 },
     /// The client process stops (SIGSTOP); clocks go on.
     ClientPause {
         client: u8,
@@ -221,6 +225,7 @@ impl Fault {
     pub fn told(&self, command: &str) -> Told {
         match *self {
             Fault::ClientCrash { client } => client_crash::told(client),
+            Fault::ClientRestart { client } => client_restart::told(client),
             Fault::ClientPause { client, ref held } => client_pause::told(client, held, command),
             Fault::ClientResume { client } => client_pause::told_end(client),
             Fault::Overrun { client } => overrun::told(client),
@@ -270,6 +275,7 @@ impl Fault {
     pub(super) fn happen(&self, run: &mut Run) -> Result<(), String> {
         match *self {
             Fault::ClientCrash { client } => client_crash::happen(run, client),
+            Fault::ClientRestart { client } => client_restart::happen(run, client),
             Fault::ClientPause { client, ref held } => client_pause::happen(run, client, held),
             Fault::ClientResume { client } => client_pause::end(run, client),
             Fault::Overrun { client }

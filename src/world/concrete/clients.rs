@@ -73,6 +73,16 @@ impl Client {
 }
 
 impl Run<'_> {
+    /// A client's process is another one, with the same owner and on the same clock.
+    pub(super) fn restart(&mut self, client: usize) -> Result<(), ConcreteError> {
+        let skew = i64::from(self.world.skew_ticks(&self.after, client as u8));
+        let clock_ms = self.now() + skew * self.tick_ms;
+        let state = &mut self.clients[client];
+        state.program = Program::start(self.file, self.config, &state.owner, clock_ms)?;
+        state.done = Done::default();
+        Ok(())
+    }
+
     /// An operation begins. A new attempt gets a fresh token, and older ones are renamed.
     pub(super) fn begin(&mut self, client: usize, op: Op, generations: Option<u8>) {
         let token = generations.map(|generations| {

@@ -26,6 +26,7 @@ impl Run<'_> {
                 });
             }
             Move::Crash { client } => self.fault(Fault::ClientCrash { client }),
+            Move::ClientRestart { client } => self.fault(Fault::ClientRestart { client }),
             Move::Pause { client } => {
                 let held = Vec::new();
                 self.fault(Fault::ClientPause { client, held });

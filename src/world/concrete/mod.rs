@@ -208,6 +208,7 @@ enum Cargo {
 struct Run<'w> {
     world: &'w World,
     file: &'w LockFile,
+    config: &'w Config,
     /// What one tick adds to every clock, in ms.
     tick_ms: i64,
     epoch_ms: i64,
@@ -252,7 +253,7 @@ impl<'w> Run<'w> {
     fn start(
         world: &'w World,
         file: &'w LockFile,
-        config: &Config,
+        config: &'w Config,
         texts: &Texts,
     ) -> Result<Self, ConcreteError> {
         let clients = (0..world.config.clients)
@@ -265,6 +266,7 @@ impl<'w> Run<'w> {
         Ok(Run {
             world,
             file,
+            config,
             tick_ms: world.tables.needs.step_ms,
             epoch_ms: texts.epoch_ms,
             random: texts.random.clone(),

@@ -11,6 +11,7 @@ impl Run<'_> {
                 op,
                 generations,
             } => self.begin(client, op, generations),
+            Note::Restarted { client } => self.restart(client)?,
             Note::Fed {
                 client,
                 class,

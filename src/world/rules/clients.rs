@@ -124,6 +124,22 @@ impl<L: Log> Step<'_, L> {
 
     fn crash(&mut self, client: usize) {
         let fields = self.world.clients[client];
+        self.forget(client);
+        self.state.set(fields.status, 1);
+        self.state.set(fields.skew, usize::from(self.world.no_skew));
+        self.judge_the_dead();
+    }
+
+    /// The client's process is another one.
+    fn start_again(&mut self, client: usize) {
+        self.forget(client);
+        self.state.set(self.world.clients[client].status, 0);
+        self.log.note(|| Note::Restarted { client });
+    }
+
+    /// All that a client's process knew is gone; what it has sent is on its way.
+    fn forget(&mut self, client: usize) {
+        let fields = self.world.clients[client];
         for field in [
             fields.effect,
             fields.effective,
@@ -137,15 +153,12 @@ impl<L: Log> Step<'_, L> {
         ] {
             self.state.set(field, 0);
         }
-        self.state.set(fields.status, 1);
         self.state.set(fields.local, usize::from(self.world.fresh));
-        self.state.set(fields.skew, usize::from(self.world.no_skew));
         self.rewrite_messages(client, |message| {
             message.awaited = false;
             let request = matches!(message.content, Content::Request(_));
             request && message.blocked.is_none() && !message.held
         });
-        self.judge_the_dead();
     }
 
     fn resume(&mut self, client: usize) {
@@ -233,6 +246,12 @@ impl World {
         visit: &mut Visit<'_, L>,
     ) {
         let client = index as u8;
+        let fresh = self.class(state, index) == self.fresh;
+        if self.left(state, Fault::ClientRestart) > 0 && (!fresh || self.crashed(state, index)) {
+            let mut step = Step::fault(self, state, Fault::ClientRestart);
+            step.start_again(index);
+            step.finish(Move::ClientRestart { client }, visit);
+        }
         if self.crashed(state, index) {
             return;
         }
