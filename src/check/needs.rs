@@ -166,6 +166,7 @@ impl Checker<'_> {
             step: step as i8,
             ageing: harms(Harm::HoldsUp) || harms(Harm::Stops),
             failing: harms(Harm::Breaks),
+            refused: false,
             jump: size(Fault::ClockJump),
             jumps: find(set, Fault::ClockJump).map_or(0, |switch| switch.budget),
             slots: self.world_config(set).slots() as u8,

@@ -9,6 +9,8 @@ pub enum Content {
     Reply(u16),
     /// The connection broke under the command.
     Broken,
+    /// No connection was made, so nothing was sent.
+    Refused,
 }
 
 /// A request on its way to a node, or what comes back.
@@ -35,6 +37,26 @@ pub struct Message {
 /// A WAIT without a time-out.
 pub const FOR_EVER: u8 = 30;
 
+/// What messages of a world can be.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageKinds {
+    /// So many different commands.
+    pub commands: usize,
+    /// So many different replies.
+    pub replies: usize,
+    pub nodes: u8,
+    /// The greatest allowance.
+    pub allowance: u8,
+    /// A node's old server can go on.
+    pub splits: bool,
+    /// The lock sends WAIT.
+    pub waits: bool,
+    /// Clients can be paused.
+    pub pauses: bool,
+    /// Connections can be refused.
+    pub refuses: bool,
+}
+
 /// Bits of a packed message, lowest first: content, node, thread, awaited,
 /// allowance, old, blocked, held.
 #[derive(Clone, Copy, Debug)]
@@ -54,22 +76,22 @@ fn bits(most: usize) -> u8 {
 }
 
 impl MessageLayout {
-    /// A layout for so many different commands, replies, nodes, and allowances
-    /// up to the given one; `splits` if a node's old server can go on, `waits` if
-    /// the lock sends WAIT, `pauses` if clients can be paused.
-    pub fn new(
-        commands: usize,
-        replies: usize,
-        nodes: u8,
-        allowance: u8,
-        splits: bool,
-        waits: bool,
-        pauses: bool,
-    ) -> MessageLayout {
+    /// A layout for messages of this kind.
+    pub fn new(kinds: MessageKinds) -> MessageLayout {
+        let MessageKinds {
+            commands,
+            replies,
+            nodes,
+            allowance,
+            splits,
+            waits,
+            pauses,
+            refuses,
+        } = kinds;
         MessageLayout {
             commands,
             replies,
-            content: bits(commands + replies + 1),
+            content: bits(commands + replies + 1 + usize::from(refuses)),
             node: bits(usize::from(nodes) - 1),
             allowance: bits(usize::from(allowance)),
             old: u8::from(splits),
@@ -95,6 +117,7 @@ impl MessageLayout {
             Content::Request(command) => 1 + usize::from(command),
             Content::Reply(reply) => 1 + self.commands + usize::from(reply),
             Content::Broken => 1 + self.commands + self.replies,
+            Content::Refused => 2 + self.commands + self.replies,
         };
         let mut shift = 0;
         let mut packed = 0;
@@ -134,8 +157,10 @@ impl MessageLayout {
             Content::Request((content - 1) as u16)
         } else if content <= self.commands + self.replies {
             Content::Reply((content - 1 - self.commands) as u16)
-        } else {
+        } else if content == self.commands + self.replies + 1 {
             Content::Broken
+        } else {
+            Content::Refused
         };
         Some(Message {
             content,
@@ -156,11 +181,20 @@ mod tests {
 
     #[test]
     fn messages_survive_packing() {
-        let layout = MessageLayout::new(3, 4, 5, 2, true, true, true);
+        let layout = MessageLayout::new(MessageKinds {
+            commands: 3,
+            replies: 4,
+            nodes: 5,
+            allowance: 2,
+            splits: true,
+            waits: true,
+            pauses: true,
+            refuses: true,
+        });
         let contents = (0..3)
             .map(Content::Request)
             .chain((0..4).map(Content::Reply))
-            .chain([Content::Broken]);
+            .chain([Content::Broken, Content::Refused]);
         for content in contents {
             for (node, thread, awaited, allowance, old, blocked, held) in [
                 (0, 0, false, 0, true, None, false),

@@ -7,7 +7,7 @@ use super::catalogue::{FAULTS, Fault};
 use super::client::THREADS;
 use super::config::{LAG_MAX, SLOTS, WorldConfig};
 use super::layout::{Field, Packer, State, WORDS};
-use super::message::MessageLayout;
+use super::message::{MessageKinds, MessageLayout};
 use super::reached::Reached;
 use super::rules::Frees;
 use super::tables::Tables;
@@ -137,15 +137,16 @@ impl World {
     pub fn new(config: WorldConfig, tables: Arc<Tables>) -> Result<World, WorldError> {
         let mut packer = Packer::default();
         let (_, delay) = config.switch(Fault::Delay);
-        let messages = MessageLayout::new(
-            tables.closure.commands.len(),
-            tables.closure.replies.len(),
-            config.nodes,
-            delay,
-            config.splits(),
-            tables.waits(),
-            config.switch(Fault::ClientPause).0 > 0,
-        );
+        let messages = MessageLayout::new(MessageKinds {
+            commands: tables.closure.commands.len(),
+            replies: tables.closure.replies.len(),
+            nodes: config.nodes,
+            allowance: delay,
+            splits: config.splits(),
+            waits: tables.waits(),
+            pauses: config.switch(Fault::ClientPause).0 > 0,
+            refuses: tables.needs.refused,
+        });
         let clients: Vec<ClientFields> = (0..config.clients)
             .map(|_| client_fields(&config, &tables, &messages, &mut packer))
             .collect();

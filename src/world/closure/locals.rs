@@ -111,11 +111,9 @@ impl Closure {
                 Wait::Time | Wait::Reply { .. } => {}
             }
             let waits = matches!(wait, Wait::Reply { .. } | Wait::TimedOut { .. });
-            if waits && self.needs.failing {
-                inputs.push(Symbolic::Fail {
-                    thread,
-                    definite: false,
-                });
+            let fails = [(self.needs.failing, false), (self.needs.refused, true)];
+            for (_, definite) in fails.into_iter().filter(|(can, _)| waits && *can) {
+                inputs.push(Symbolic::Fail { thread, definite });
             }
         }
         inputs

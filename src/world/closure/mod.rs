@@ -58,6 +58,8 @@ pub struct Needs {
     pub ageing: bool,
     /// Connections can fail under a command.
     pub failing: bool,
+    /// Connections can be refused.
+    pub refused: bool,
     /// Size of server clock jumps in ticks, 0 for none.
     pub jump: u8,
     /// How often they can jump.

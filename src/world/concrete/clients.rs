@@ -9,7 +9,7 @@ use crate::trace::{self, Event, Outcome};
 use crate::world::client::{Ending, Symbolic, Wait};
 use crate::world::closure::{ending_of, retirement};
 use crate::world::log::Fate;
-use crate::world::message::Message;
+use crate::world::message::{Content, Message};
 use crate::world::symbols;
 
 /// A live client.
@@ -259,7 +259,10 @@ impl Run<'_> {
             id,
             client,
             message: Message { held, ..message },
-            cargo: Cargo::Request(argv),
+            cargo: match message.content {
+                Content::Refused => Cargo::Refused,
+                Content::Request(_) | Content::Reply(_) | Content::Broken => Cargo::Request(argv),
+            },
         });
         Ok(())
     }

@@ -92,6 +92,7 @@ impl<'w> Run<'w> {
                 .is_command(argv, &closure.commands.get(id).argv),
             (Cargo::Reply(reply), Content::Reply(id)) => self.is_reply(reply, id),
             (Cargo::Broken { .. }, Content::Broken) => true,
+            (Cargo::Refused, Content::Refused) => true,
             _ => false,
         }
     }

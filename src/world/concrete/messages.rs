@@ -93,6 +93,7 @@ impl Run<'_> {
                 parcel.cargo = Cargo::Broken { taken };
             }
             (_, Content::Broken) => parcel.cargo = Cargo::Broken { taken: true },
+            (_, Content::Refused) => parcel.cargo = Cargo::Refused,
             (_, Content::Request(_) | Content::Reply(_)) => {}
         }
         parcel.message = message;

@@ -203,6 +203,8 @@ enum Cargo {
     Broken {
         taken: bool,
     },
+    /// No connection was made.
+    Refused,
 }
 
 struct Run<'w> {

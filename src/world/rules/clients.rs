@@ -115,7 +115,7 @@ impl<L: Log> Step<'_, L> {
                     Content::Reply(id) => {
                         Content::Reply(world.tables.retire_reply(client, mask, id))
                     }
-                    Content::Broken => Content::Broken,
+                    same @ (Content::Broken | Content::Refused) => same,
                 };
                 true
             });
@@ -200,8 +200,8 @@ impl<L: Log> Step<'_, L> {
         self.state.set(world.clients[client].status, 2);
         self.log.hold_back(held);
         for at in self.sends - held..self.sends {
-            let (packed, lost) = self.sent[at];
-            let Some(message) = world.messages.unpack(packed) else {
+            let (request, in_flight) = self.sent[at];
+            let Some(message) = world.messages.unpack(request) else {
                 continue;
             };
             let held = Message {
@@ -209,8 +209,9 @@ impl<L: Log> Step<'_, L> {
                 ..message
             };
             let slots = world.slots(client).iter();
-            let slot = slots.rev().find(|slot| self.state.get(**slot) == packed);
-            match slot.filter(|_| !lost) {
+            let mut slots = slots.rev();
+            let slot = slots.find(|slot| self.state.get(**slot) == in_flight);
+            match slot.filter(|_| in_flight != 0) {
                 Some(slot) => self.state.set(*slot, world.messages.pack(held)),
                 None => self.post(client, held),
             }

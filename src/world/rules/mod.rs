@@ -189,8 +189,9 @@ struct Step<'w, L> {
     fault: bool,
     goals: GoalSet,
     overflow: u8,
-    /// Requests that the client has just sent, and how many.
-    sent: [(usize, bool); SLOTS],
+    /// Requests that the client has just sent, each with what is in flight of it (0 if
+    /// nothing is), and how many.
+    sent: [(usize, usize); SLOTS],
     sends: usize,
     log: L,
 }
@@ -204,7 +205,7 @@ impl<'w, L: Log> Step<'w, L> {
             fault: false,
             goals: 0,
             overflow: 0,
-            sent: [(0, false); SLOTS],
+            sent: [(0, 0); SLOTS],
             sends: 0,
             log: L::default(),
         }

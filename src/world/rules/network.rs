@@ -34,6 +34,8 @@ impl<L: Log> Step<'_, L> {
         };
         // On a cut link it is lost at once, unless it is held back until that heals.
         let cut = world.swallows_requests(&self.state, client, usize::from(node));
+        let request = world.messages.pack(message);
+        let in_flight = if cut { 0 } else { request };
         if !cut {
             self.post(client, message);
         }
@@ -44,7 +46,7 @@ impl<L: Log> Step<'_, L> {
             fate,
         });
         if let Some(sent) = self.sent.get_mut(self.sends) {
-            *sent = (world.messages.pack(message), cut);
+            *sent = (request, in_flight);
             self.sends += 1;
         }
     }
@@ -230,13 +232,10 @@ impl<L: Log> Step<'_, L> {
                 let reply = self.world.tables.local_reply(client, skew, reply);
                 self.feed(client, Symbolic::Reply { thread, reply });
             }
-            _ => self.feed(
-                client,
-                Symbolic::Fail {
-                    thread,
-                    definite: false,
-                },
-            ),
+            Content::Request(_) | Content::Broken | Content::Refused => {
+                let definite = message.content == Content::Refused;
+                self.feed(client, Symbolic::Fail { thread, definite });
+            }
         }
     }
 
@@ -246,7 +245,8 @@ impl<L: Log> Step<'_, L> {
         let world = self.world;
         for client in 0..world.clients.len() {
             self.rewrite_messages(client, |message| {
-                if usize::from(message.node) == node && message.old == old {
+                let refused = message.content == Content::Refused;
+                if usize::from(message.node) == node && message.old == old && !refused {
                     message.content = Content::Broken;
                     message.allowance = 0;
                     message.old = false;
@@ -297,7 +297,7 @@ impl World {
                 step.deliver(index, slot, message);
                 step.finish_act(client, Act::Deliver(place), visit);
             }
-            if message.content != Content::Broken {
+            if !matches!(message.content, Content::Broken | Content::Refused) {
                 self.message_faults(state, index, slot, message, visit);
             }
         }

@@ -81,7 +81,7 @@ impl<L: Log> Step<'_, L> {
             message.content = match message.content {
                 Content::Request(id) => Content::Request(tables.age_command[usize::from(id)]),
                 Content::Reply(id) => Content::Reply(tables.age_reply[usize::from(id)]),
-                Content::Broken => Content::Broken,
+                same @ (Content::Broken | Content::Refused) => same,
             };
             tables.tick_wait(message);
             true
