@@ -6,11 +6,11 @@ use crate::lock::{Config, Program};
 use crate::lua::Scale;
 use crate::redis::ScriptEngine;
 use crate::trace::{self, Setup};
-use crate::world::WorldConfig;
 use crate::world::catalogue::{Fault, Harm, SizeUnit, Switch};
 use crate::world::closure::{Closure, ClosureError, Needs, Subject};
 use crate::world::node::KeyRules;
 use crate::world::tables::Tables;
+use crate::world::{Promotion, WorldConfig};
 
 use super::{CheckError, Checker};
 
@@ -166,7 +166,7 @@ impl Checker<'_> {
             step: step as i8,
             ageing: harms(Harm::HoldsUp) || harms(Harm::Stops),
             failing: harms(Harm::Breaks),
-            refused: false,
+            refused: on(Fault::NodeDown) || on(Fault::DelayedRestart),
             jump: size(Fault::ClockJump),
             jumps: find(set, Fault::ClockJump).map_or(0, |switch| switch.budget),
             slots: self.world_config(set).slots() as u8,
@@ -211,16 +211,25 @@ impl Checker<'_> {
             faults.iter().find(on).map(|fault| fault.info().id)
         };
         let told = |what, id| format!("{what} under {id} is not in the model yet");
-        let waiting = first(&[Fault::NodePause, Fault::ClockJump]).filter(|_| self.waits(set));
+        let down = [Fault::NodeDown, Fault::DelayedRestart];
+        let waiting = [Fault::NodePause, Fault::ClockJump, down[0], down[1]];
+        let waiting = first(&waiting).filter(|_| self.waits(set));
         let asking = first(&[
             Fault::RestartNone,
             Fault::RestartEverysec,
             Fault::RestartAlways,
             Fault::NodePause,
+            Fault::NodeDown,
+            Fault::DelayedRestart,
         ]);
         let asking = asking.filter(|_| find(set, Fault::MinReplicas).is_some());
         let waiting = waiting.map(|id| told("WAIT", id));
-        waiting.or_else(|| asking.map(|id| told(Fault::MinReplicas.info().id, id)))
+        let promoted = first(&Promotion::ALL.map(Promotion::fault));
+        let promoted = promoted.or_else(|| first(&down[1..])).zip(first(&down));
+        let promoted = promoted.filter(|(one, other)| one != other);
+        waiting
+            .or_else(|| asking.map(|id| told(Fault::MinReplicas.info().id, id)))
+            .or_else(|| promoted.map(|(one, id)| told(one, id)))
     }
 
     /// The lock sends WAIT, so its nodes have replicas, failover or not.

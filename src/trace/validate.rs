@@ -154,6 +154,8 @@ pub(super) struct Run<'a> {
     pub(super) clients_stopped: BTreeSet<u8>,
     pub(super) clients_dead: BTreeSet<u8>,
     pub(super) nodes_stopped: BTreeSet<u8>,
+    /// Nodes whose server is gone for a while.
+    pub(super) nodes_down: BTreeSet<u8>,
     pub(super) links_cut: BTreeSet<(u8, u8)>,
     /// Nodes whose replica gets nothing more.
     pub(super) lagging: BTreeSet<u8>,
@@ -177,6 +179,7 @@ impl<'a> Run<'a> {
             clients_stopped: BTreeSet::new(),
             clients_dead: BTreeSet::new(),
             nodes_stopped: BTreeSet::new(),
+            nodes_down: BTreeSet::new(),
             links_cut: BTreeSet::new(),
             lagging: BTreeSet::new(),
             failed_over: BTreeSet::new(),
@@ -343,6 +346,9 @@ impl<'a> Run<'a> {
     }
 
     fn execute(&mut self, client: u8, node: u8, id: u32, reply: &Reply) -> Result<(), String> {
+        ensure(!self.nodes_down.contains(&node), || {
+            format!("{} is gone and executes nothing", words::node(node))
+        })?;
         let stopped = self.nodes_stopped.contains(&node);
         let message = self.message(client, node, id)?;
         ensure(!stopped || message.old, || {

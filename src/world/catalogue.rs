@@ -202,6 +202,8 @@ pub enum Fault {
     RestartNone,
     RestartEverysec,
     RestartAlways,
+    NodeDown,
+    DelayedRestart,
     NodePause,
     ClientSkew,
     ClientDrift,
@@ -284,7 +286,7 @@ const fn promotion(info: FaultInfo) -> FaultInfo {
 }
 
 /// Every fault switch, in table order.
-pub const FAULTS: [FaultInfo; 19] = [
+pub const FAULTS: [FaultInfo; 21] = [
     fault(
         Fault::ClientCrash,
         "client-crash",
@@ -347,6 +349,24 @@ pub const FAULTS: [FaultInfo; 19] = [
         Fault::RestartAlways,
         "node-restart-always",
         "a server that syncs every write dies and starts again with all its data",
+    ),
+    sized(
+        fault(
+            Fault::NodeDown,
+            "node-down",
+            "a server dies, is gone for up to size ticks and comes back with what its persistence kept; connections are refused meanwhile",
+        ),
+        1,
+        1,
+    ),
+    sized(
+        fault(
+            Fault::DelayedRestart,
+            "node-down-delayed",
+            "the same, but the server comes back after size ticks and not before: longer than a lease, as Redlock asks for",
+        ),
+        1,
+        1,
     ),
     sized(
         fault(
@@ -430,6 +450,8 @@ impl Fault {
             Fault::RestartNone
             | Fault::RestartEverysec
             | Fault::RestartAlways
+            | Fault::NodeDown
+            | Fault::DelayedRestart
             | Fault::Failover
             | Fault::SplitBrain => Harm::Breaks,
             Fault::ClientPause => Harm::Stops,

@@ -64,6 +64,8 @@ pub(super) enum Fate {
     Posted,
     /// The link is cut.
     Lost,
+    /// Its server is gone.
+    Refused,
     /// The client is paused before.
     Held,
 }

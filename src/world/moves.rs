@@ -139,6 +139,16 @@ pub enum Move {
     PauseNode {
         node: u8,
     },
+    /// A server dies and is gone. What it will come back with is what a persistence of
+    /// none, everysec or always (0, 1, 2) keeps.
+    NodeDown {
+        node: u8,
+        kept: u8,
+    },
+    /// A server that was gone comes back; costs nothing.
+    NodeUp {
+        node: u8,
+    },
     /// The client's clock offset becomes the one with this index.
     Skew {
         client: u8,
@@ -234,6 +244,8 @@ impl Move {
             | Move::RestartEverysec { .. }
             | Move::RestartAlways { .. }
             | Move::PauseNode { .. }
+            | Move::NodeDown { .. }
+            | Move::NodeUp { .. }
             | Move::Skew { .. }
             | Move::Drift { .. }
             | Move::Jump { .. }
@@ -295,6 +307,8 @@ impl Move {
             Move::Refuse { node, old } => code(32, node, u8::from(old), 0),
             Move::Regain { node } => code(33, node, 0, 0),
             Move::ClientRestart { client } => code(39, client, 0, 0),
+            Move::NodeDown { node, kept } => code(40, node, kept, 0),
+            Move::NodeUp { node } => code(41, node, 0, 0),
             Move::CutOneWay {
                 client,
                 node,
@@ -370,6 +384,8 @@ impl Move {
             },
             33 => Move::Regain { node: a },
             39 => Move::ClientRestart { client: a },
+            40 => Move::NodeDown { node: a, kept: b },
+            41 => Move::NodeUp { node: a },
             38 => Move::CutOneWay {
                 client: a,
                 node: b,
@@ -400,12 +416,12 @@ mod tests {
 
     #[test]
     fn every_kind_of_move_survives_its_code() {
-        for kind in 0..40u32 {
+        for kind in 0..42u32 {
             let action = Action(kind << 24 | 1 << 16 | 1 << 8 | 1);
-            let decoded = Move::decode(action).expect("kinds below 40 are moves");
+            let decoded = Move::decode(action).expect("kinds below 42 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(40 << 24)), None);
+        assert_eq!(Move::decode(Action(42 << 24)), None);
     }
 
     #[test]

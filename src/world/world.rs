@@ -54,6 +54,8 @@ pub(super) struct NodeFields {
     pub keyspace: Field,
     /// 0 up, 1 + k paused for k ticks so far.
     pub pause: Field,
+    /// 0 up, 1 + k gone for k ticks so far.
+    pub down: Field,
     /// The keyspace on its disk (everysec only).
     pub synced: Field,
     /// The disk lags since before the last tick.
@@ -266,6 +268,7 @@ fn node_fields(config: &WorldConfig, tables: &Tables, packer: &mut Packer) -> No
         } else {
             0
         }),
+        down: packer.field(config.most_down()),
         synced: packer.field(if losses > 0 { keyspaces } else { 0 }),
         lagging: packer.field(usize::from(losses.min(1))),
         history: std::array::from_fn(|writes| {

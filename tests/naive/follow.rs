@@ -128,6 +128,8 @@ impl Follower<'_> {
                             .then_some(())
                             .ok_or(format!("sends {words:?}"))
                     }
+                    // Its server is gone, and its words with it.
+                    crate::world::Cargo::Refused => Ok(()),
                     other => Err(format!("is {other:?}")),
                 }
             }
@@ -198,6 +200,15 @@ impl Follower<'_> {
                 node: size(node),
             },
             Fault::NodeRestart { node, .. } => Move::Restart { node: size(node) },
+            Fault::NodeDown { node, .. } => Move::Down {
+                node: size(node),
+                delayed: self
+                    .setup
+                    .switch(lockproof::world::catalogue::Fault::DelayedRestart)
+                    .0
+                    > 0,
+            },
+            Fault::NodeUp { node } => Move::Up { node: size(node) },
             Fault::ClientSkew { client, offset_ms } => {
                 let client = size(client);
                 let back = *offset_ms < self.state.clients[client].ghost.offset_ms;

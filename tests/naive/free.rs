@@ -36,7 +36,8 @@ pub fn is_asked(step: &Step<'_>) -> bool {
                 .any
         })
     };
-    others().any(idle) && !others().any(|other| step.state.believes(other) || has(other))
+    let gone = step.state.nodes.iter().any(|node| node.down.is_some());
+    others().any(idle) && !gone && !others().any(|other| step.state.believes(other) || has(other))
 }
 
 /// Whether another client can acquire; `None` if the search was cut off.

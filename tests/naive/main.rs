@@ -43,7 +43,7 @@ fn set(words: &str, ttl_ticks: u8) -> Vec<Switch> {
     words.split_whitespace().map(switch).collect()
 }
 
-const SETS: [&str; 14] = [
+const SETS: [&str; 16] = [
     "",
     "client-crash",
     "client-restart",
@@ -54,6 +54,8 @@ const SETS: [&str; 14] = [
     "partition",
     "partition-one-way",
     "node-restart-none",
+    "node-down",
+    "node-down-delayed",
     "client-skew",
     "client-drift",
     "clock-jump",

@@ -4,7 +4,7 @@ use lockproof::lock::{Op, Phase, Waiting};
 use lockproof::world::catalogue::Fault;
 
 use crate::time;
-use crate::world::{Cargo, Cut, Setup, State};
+use crate::world::{Cargo, Cut, Message, Setup, State};
 
 /// Most holds of one client at once.
 const NESTED_MAX: u8 = 2;
@@ -79,6 +79,13 @@ pub enum Move {
     Restart {
         node: usize,
     },
+    Down {
+        node: usize,
+        delayed: bool,
+    },
+    Up {
+        node: usize,
+    },
     Jump {
         node: usize,
         back: bool,
@@ -105,6 +112,11 @@ impl From<Move> for Action {
 /// All moves but for pauses that hold requests back, and orders beside the first.
 pub fn enabled(setup: &Setup, state: &State) -> Vec<Move> {
     let mut moves = Vec::new();
+    // Who is refused hears of it before anything else happens.
+    let refused = |m: &&Message| *m.cargo == Cargo::Refused && state.clients[m.client].runs();
+    if let Some(message) = state.messages.iter().find(refused).filter(|_| !setup.spins) {
+        return vec![Move::Deliver { id: message.id }];
+    }
     for client in 0..setup.clients {
         client_moves(setup, state, client, &mut moves);
     }
@@ -199,12 +211,14 @@ fn message_moves(setup: &Setup, state: &State, moves: &mut Vec<Move>) {
         let id = message.id;
         match *message.cargo {
             Cargo::Request(_) => moves.push(Move::Execute { id, order: 0 }),
-            Cargo::Reply(_) | Cargo::Broken if state.clients[message.client].runs() => {
+            Cargo::Reply(_) | Cargo::Broken | Cargo::Refused
+                if state.clients[message.client].runs() =>
+            {
                 moves.push(Move::Deliver { id });
             }
-            Cargo::Reply(_) | Cargo::Broken => {}
+            Cargo::Reply(_) | Cargo::Broken | Cargo::Refused => {}
         }
-        if *message.cargo != Cargo::Broken {
+        if !matches!(*message.cargo, Cargo::Broken | Cargo::Refused) {
             if state.left(setup, Fault::Loss) > 0 {
                 moves.push(Move::Lose { id });
             }
@@ -216,6 +230,17 @@ fn message_moves(setup: &Setup, state: &State, moves: &mut Vec<Move>) {
 }
 
 fn node_moves(setup: &Setup, state: &State, node: usize, moves: &mut Vec<Move>) {
+    if let Some(ticks) = state.nodes[node].down {
+        if ticks >= time::away(setup).0 {
+            moves.push(Move::Up { node });
+        }
+        return;
+    }
+    for (fault, delayed) in [(Fault::NodeDown, false), (Fault::DelayedRestart, true)] {
+        if state.left(setup, fault) > 0 {
+            moves.push(Move::Down { node, delayed });
+        }
+    }
     if state.left(setup, Fault::RestartNone) > 0 {
         moves.push(Move::Restart { node });
     }

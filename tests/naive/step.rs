@@ -145,11 +145,26 @@ impl<'s> Step<'s> {
             }
             Move::Restart { node } => {
                 self.state.spend(setup, Fault::RestartNone);
-                let now_ms = self.state.nodes[node].store.server.now_ms();
-                let mut empty = Node::new(setup).store;
-                empty.server.set_clock(now_ms);
-                self.write_to(node, empty);
-                self.break_connections(node);
+                self.empty(node);
+            }
+            Move::Down { node, delayed } => {
+                self.state.spend(
+                    setup,
+                    if delayed {
+                        Fault::DelayedRestart
+                    } else {
+                        Fault::NodeDown
+                    },
+                );
+                self.empty(node);
+                let one = Arc::make_mut(&mut self.state.nodes[node]);
+                one.down = Some(0);
+                one.seal();
+            }
+            Move::Up { node } => {
+                let one = Arc::make_mut(&mut self.state.nodes[node]);
+                one.down = None;
+                one.seal();
             }
             Move::Jump { node, back } => {
                 self.state.spend(setup, Fault::ClockJump);
@@ -287,7 +302,10 @@ impl<'s> Step<'s> {
                 allowance: 0,
                 held: false,
                 gives: releases || request.thread != 0,
-                cargo: Arc::new(Cargo::Request(request.argv.clone())),
+                cargo: Arc::new(match self.state.nodes[node].down {
+                    Some(_) => Cargo::Refused,
+                    None => Cargo::Request(request.argv.clone()),
+                }),
             });
         }
     }
@@ -373,9 +391,9 @@ impl<'s> Step<'s> {
                 thread,
                 reply: reply.clone(),
             },
-            Cargo::Broken => Input::Fail {
+            Cargo::Broken | Cargo::Refused => Input::Fail {
                 thread,
-                definite: false,
+                definite: *message.cargo == Cargo::Refused,
                 message: CONNECTION_FAILED.into(),
             },
             Cargo::Request(_) => return Err(Stuck(format!("message {id} is a request"))),
@@ -442,9 +460,18 @@ impl<'s> Step<'s> {
         Ok(())
     }
 
+    /// A server without persistence dies.
+    fn empty(&mut self, node: usize) {
+        let now_ms = self.state.nodes[node].store.server.now_ms();
+        let mut empty = Node::new(self.setup).store;
+        empty.server.set_clock(now_ms);
+        self.write_to(node, empty);
+        self.break_connections(node);
+    }
+
     fn break_connections(&mut self, node: usize) {
         self.state.messages.retain_mut(|message| {
-            if message.node == node {
+            if message.node == node && *message.cargo != Cargo::Refused {
                 message.cargo = Arc::new(Cargo::Broken);
                 message.allowance = 0;
                 message.held = false;

@@ -11,10 +11,23 @@ pub fn may_pass(setup: &Setup, state: &State) -> bool {
     clients
         .into_iter()
         .all(|client| may_wait(setup, state, client))
+        && (0..setup.nodes()).all(|node| may_stay_down(setup, state, node))
         && state
             .messages
             .iter()
             .all(|message| may_stay(setup, state, message))
+}
+
+/// For how many ticks a server that is gone stays away, at least and at most.
+pub fn away(setup: &Setup) -> (i64, i64) {
+    let size = |fault| i64::from(setup.switch(fault).1);
+    let delayed = size(Fault::DelayedRestart);
+    (delayed, delayed.max(size(Fault::NodeDown)))
+}
+
+fn may_stay_down(setup: &Setup, state: &State, node: usize) -> bool {
+    let down = state.nodes[node].down;
+    down.is_none_or(|ticks| ticks < away(setup).1)
 }
 
 fn may_wait(setup: &Setup, state: &State, client: usize) -> bool {
@@ -88,6 +101,9 @@ pub fn tick(
             store.server.advance(setup.step_ms);
             store.owners.keep(&store.server);
         });
+        let one = std::sync::Arc::make_mut(&mut state.nodes[node]);
+        one.down = one.down.map(|ticks| ticks + 1);
+        one.seal();
     }
     let late: Vec<bool> = (0..setup.clients)
         .map(|client| setup.spins && (can_act(state, client) || is_due(state, client)))

@@ -101,6 +101,8 @@ pub enum Cargo {
     Request(Vec<Bytes>),
     Reply(Reply),
     Broken,
+    /// No connection was made.
+    Refused,
 }
 
 #[derive(Clone, Debug)]
@@ -224,6 +226,8 @@ pub struct Node {
     /// What it held before its last write, its last two, ..: its replica's.
     pub behind: Vec<Store>,
     pub promoted: bool,
+    /// Its server is gone for so many ticks by now.
+    pub down: Option<i64>,
     print: u128,
 }
 
@@ -239,6 +243,7 @@ impl Node {
             behind: vec![store.clone(); writes],
             store,
             promoted: false,
+            down: None,
             print: 0,
         };
         node.seal();
@@ -247,7 +252,7 @@ impl Node {
 
     /// To be called after every change.
     pub fn seal(&mut self) {
-        self.print = print(&(&self.store, &self.behind, self.promoted));
+        self.print = print(&(&self.store, &self.behind, self.promoted, self.down));
     }
 }
 

@@ -6,6 +6,7 @@ use crate::world_support::drive::Drive;
 use crate::world_support::notation::shown;
 use lockproof::lock::Op;
 use lockproof::redis::Reply;
+use lockproof::world::message::Content;
 use lockproof::world::moves::{Act, Move};
 use lockproof::world::symbols::PRESENT;
 
@@ -452,6 +453,51 @@ fn what_a_client_had_sent_before_it_started_again_arrives_and_nobody_reads_the_r
     assert!(drive.messages(A).iter().all(|(_, message)| message.awaited));
     drive.answer(A);
     assert!(!drive.world.believes(&drive.state, 0));
+}
+
+#[test]
+fn who_calls_a_server_that_is_gone_is_refused_and_hears_of_it_before_anything_else() {
+    let mut drive = token("node-down");
+    drive.acquire(A).answer(A).acquire(B);
+    drive.take(Move::NodeDown { node: 0, kept: 0 });
+    assert_eq!(drive.keyspace(), "");
+    let (slot, broken) = drive.messages(B)[0];
+    assert_eq!(broken.content, Content::Broken);
+    drive.take(Move::Deliver { client: B, slot }).acquire(B);
+    let (slot, refused) = drive.messages(B)[0];
+    assert_eq!(refused.content, Content::Refused);
+    let next: Vec<Move> = drive.moves().iter().map(|(step, _)| *step).collect();
+    assert_eq!(next, [Move::Deliver { client: B, slot }]);
+    drive.take(next[0]).tick();
+    drive.take(Move::NodeUp { node: 0 }).acquire(B).answer(B);
+    assert!(drive.world.believes(&drive.state, 1));
+}
+
+#[test]
+fn a_server_is_gone_for_its_size_at_most_and_one_whose_restart_is_delayed_at_least() {
+    let up = Move::NodeUp { node: 0 };
+    for (fault, least) in [("node-down", 0), ("node-down-delayed", 4)] {
+        let mut drive = token(fault);
+        drive.take(Move::NodeDown { node: 0, kept: 0 });
+        for ticks in 0..=4 {
+            assert_eq!(drive.offers(up), ticks >= least, "{fault} {ticks}");
+            assert_eq!(drive.ticks(), ticks < 4, "{fault} {ticks}");
+            if ticks < 4 {
+                drive.tick();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_that_was_gone_has_what_its_persistence_kept() {
+    let mut drive = token("node-down node-restart-always");
+    drive.acquire(A).answer(A);
+    let held = drive.keyspace();
+    drive.take(Move::NodeDown { node: 0, kept: 2 });
+    drive.take(Move::NodeUp { node: 0 });
+    assert_eq!(drive.keyspace(), held);
+    assert!(!drive.offers(Move::NodeDown { node: 0, kept: 0 }));
 }
 
 #[test]

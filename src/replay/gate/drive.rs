@@ -85,6 +85,10 @@ impl Run<'_> {
                 self.note("did", format!("node {node} goes on"));
                 self.rig.resume_server(node).await?;
             }
+            if self.rig.is_down(node) {
+                self.note("did", format!("node {node} starts again"));
+                self.come_back(node).await?;
+            }
             if self.unnoticed.iter().any(|(_, split)| *split == node) {
                 self.note("did", format!("node {node}'s old server is taken away"));
                 self.demote(node).await?;

@@ -1,10 +1,10 @@
 //! Faults of a trace, made real.
 
-use super::Stop;
 use super::compare::command_text;
 use super::messages::{Fate, Stage};
 use super::rig::{Kept, LogBytes};
 use super::run::{ClientState, Run};
+use super::{GateError, Stop};
 use crate::replay::protocol::ToClient;
 use crate::trace::{Fault, Way};
 
@@ -43,6 +43,21 @@ impl Run<'_> {
                 persistence,
                 loses,
             } => self.restart(*node, persistence, *loses).await,
+            Fault::NodeDown {
+                node,
+                persistence,
+                loses,
+            } => {
+                let keep = self.kept(*node, persistence, *loses)?;
+                self.rig.end_server(*node, keep).await?;
+                Ok(self
+                    .rig
+                    .wires
+                    .node_gone(*node)
+                    .await
+                    .map_err(GateError::from)?)
+            }
+            Fault::NodeUp { node } => self.come_back(*node).await,
             Fault::NodeFsync { node } => self.note_synced(Some(*node)).await,
             Fault::NodePause { node } => Ok(self.rig.pause_server(*node)?),
             Fault::NodeResume { node } => Ok(self.rig.resume_server(*node).await?),
@@ -227,7 +242,27 @@ impl Run<'_> {
     /// A trace may mix policies. A server that keeps a log can act as one that
     /// keeps none or less, for what it keeps is a matter of its files.
     async fn restart(&mut self, node: u8, persistence: &str, loses: bool) -> Result<(), Stop> {
-        let keep = match (persistence, self.rig.keeps_log()) {
+        let keep = self.kept(node, persistence, loses)?;
+        self.rig.end_server(node, keep).await?;
+        self.raise(node).await
+    }
+
+    /// A server that was gone for a while is there again.
+    pub(super) async fn come_back(&mut self, node: u8) -> Result<(), Stop> {
+        self.raise(node).await?;
+        let replaced = self.rig.wires.node_replaced(node, 0).await;
+        Ok(replaced.map_err(GateError::from)?)
+    }
+
+    /// A server that was killed starts again.
+    async fn raise(&mut self, node: u8) -> Result<(), Stop> {
+        self.rig.raise_server(node).await?;
+        // What a server has read back from its log is on the disk.
+        self.note_synced(Some(node)).await
+    }
+
+    fn kept(&self, node: u8, persistence: &str, loses: bool) -> Result<Kept, Stop> {
+        Ok(match (persistence, self.rig.keeps_log()) {
             ("none", _) => Kept::Nothing,
             (_, false) => {
                 return Err(Stop::NotReplayable(format!(
@@ -240,10 +275,7 @@ impl Run<'_> {
                 Kept::Bytes(synced.map_or(0, |synced| synced.node))
             }
             (_, true) => Kept::All,
-        };
-        self.rig.restart_server(node, keep).await?;
-        // What a server has read back from its log is on the disk.
-        self.note_synced(Some(node)).await
+        })
     }
 
     /// What is on the disk of the node is what was on its replica's.

@@ -29,6 +29,8 @@ pub(super) struct Message {
     pub awaited: bool,
     /// Its client was paused before it had sent it.
     pub held: bool,
+    /// Its server was gone when its bytes were written.
+    pub to_nobody: bool,
     pub fate: Fate,
 }
 
@@ -105,6 +107,7 @@ impl Run<'_> {
             server: self.server_of(key.0, key.1)?,
             awaited: true,
             held: false,
+            to_nobody: self.rig.is_down(key.1),
             fate: Fate::Arrives,
         };
         self.messages.insert(key, message);
@@ -151,7 +154,15 @@ impl Run<'_> {
 
     /// The node executes a command; the reply is held.
     pub(super) async fn pass_on(&mut self, key: Key) -> Result<Reply, Stop> {
-        let server = self.messages.get(&key).map_or(0, |message| message.server);
+        let message = self.messages.get(&key);
+        if message.is_some_and(|message| message.to_nobody) {
+            return Err(Stop::NotReplayable(
+                "a request that a pause held back while its server was gone: its client has written \
+                 its bytes by then, so here they went to nobody"
+                    .to_string(),
+            ));
+        }
+        let server = message.map_or(0, |message| message.server);
         let reply = match self.take_stage(key)? {
             Stage::Request(request) => {
                 let before = self.look_before(key.1, server).await?;
@@ -228,8 +239,16 @@ impl Run<'_> {
             "did",
             format!("fail the command of client {} at node {}", key.0, key.1),
         );
-        if let (Some(place), false) = (stage.place(), definite) {
-            self.rig.wires.cut(place).await?;
+        match (stage.place(), definite) {
+            (Some(place), false) => self.rig.wires.cut(place).await?,
+            (Some(_), true) => {
+                return Err(Stop::NotReplayable(
+                    "a request that a pause held back is refused; its client has written its \
+                     bytes by then, so here its outcome would be unknown"
+                        .to_string(),
+                ));
+            }
+            (None, _) => {}
         }
         self.nobody_waits(key);
         if self.state(key.0)?.crashed {
@@ -242,7 +261,8 @@ impl Run<'_> {
             message: String::new(),
         };
         self.network(key.0, &cause).await?;
-        if definite {
+        // It may have called again by now, and be refused again.
+        if definite && !self.is_refused_again(key) {
             self.rig.wires.accept(key.0, key.1).await?;
         }
         Ok(())
@@ -307,6 +327,24 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Of what the client does upon this step, something is refused by the same node.
+    fn is_refused_again(&self, (of_client, by_node, _): Key) -> bool {
+        let rest = self.trace.steps.iter().enumerate().skip(self.at + 1);
+        let mut now = rest.take_while(|(_, step)| is_consequence(&step.event));
+        now.any(|(at, step)| match &step.event {
+            Event::Send {
+                client,
+                node,
+                message,
+                ..
+            } => {
+                (*client, *node) == (of_client, by_node)
+                    && self.will_be_refused(at, (*client, *node, *message))
+            }
+            _ => false,
+        })
     }
 
     fn will_be_refused(&self, sent_at: usize, key: Key) -> bool {

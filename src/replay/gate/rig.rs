@@ -402,9 +402,8 @@ impl Rig {
         sync(&self.fleet.servers[at], false).await
     }
 
-    /// SIGKILL to a server, and a new start on what is `kept` of its log, as
-    /// after a power failure.
-    pub async fn restart_server(&mut self, node: u8, kept: Kept) -> Result<(), GateError> {
+    /// SIGKILL to a server; what is `kept` of its log is what a power failure leaves.
+    pub async fn end_server(&mut self, node: u8, kept: Kept) -> Result<(), GateError> {
         let at = self.place(node)?;
         let server = &mut self.fleet.servers[at];
         server.kill()?;
@@ -413,13 +412,24 @@ impl Rig {
             Kept::Bytes(bytes) => server.truncate_aof_to(bytes)?,
             Kept::All => {}
         }
-        server.restart().await?;
         self.paused[at] = false;
+        Ok(self.wires.node_restarted(node).await?)
+    }
+
+    /// A server that was ended starts again on its log.
+    pub async fn raise_server(&mut self, node: u8) -> Result<(), GateError> {
+        let at = self.place(node)?;
+        self.fleet.servers[at].restart().await?;
         if let Ok((link, _, _)) = self.pair(node) {
             link.primary_restarted().await?;
         }
-        self.wires.node_restarted(node).await?;
-        Ok(())
+        Ok(self.wires.node_restarted(node).await?)
+    }
+
+    /// The node's server was ended, and has not started again.
+    pub fn is_down(&self, node: u8) -> bool {
+        let at = self.place(node);
+        at.is_ok_and(|at| self.fleet.servers[at].pid().is_none())
     }
 
     /// How long any single awaited event may take.

@@ -7,7 +7,7 @@
 //! at once on an idle connection, but on a busy one only where the trace says so.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -116,6 +116,8 @@ pub(super) struct Wires {
     upstreams: Vec<Vec<Vec<SocketAddr>>>,
     /// Behind them, if a real toxiproxy takes part; they keep its process.
     _toxic_links: Vec<ToxiproxyLink>,
+    /// Takes connections, and reads nothing.
+    nobody: (TcpListener, SocketAddr),
     events: mpsc::UnboundedReceiver<ProxyEvent>,
     requests: Vec<HeldRequest>,
     replies: BTreeMap<Place, Reply>,
@@ -126,6 +128,18 @@ pub(super) struct Wires {
     /// Connections to a server that their client will not use again.
     outdated: BTreeSet<(u8, u8, u64)>,
     patience: Duration,
+}
+
+fn listen() -> Result<(TcpListener, SocketAddr), ProxyError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let with_address = listener.and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    with_address.map_err(|source| ProxyError::Socket {
+        what: "listen for those whose server is gone",
+        source,
+    })
 }
 
 impl Wires {
@@ -178,6 +192,7 @@ impl Wires {
             proxies,
             upstreams,
             _toxic_links: toxic_links,
+            nobody: listen()?,
             events,
             requests: Vec::new(),
             replies: BTreeMap::new(),
@@ -383,6 +398,15 @@ impl Wires {
         let server = server.ok_or(WireError::NoLink { client, node })?;
         self.proxy(client, node)?.redirect(*server);
         Ok(())
+    }
+
+    /// The node's server is gone. What a client sends there without being refused is on
+    /// its way to nobody.
+    pub async fn node_gone(&mut self, node: u8) -> Result<(), WireError> {
+        for client in 0..self.proxies.len() as u8 {
+            self.proxy(client, node)?.redirect(self.nobody.1);
+        }
+        self.node_restarted(node).await
     }
 
     /// Refuses new connections of this link, and ends idle ones, so that the

@@ -12,6 +12,7 @@ mod clock_jump;
 mod link;
 mod message;
 mod min_replicas;
+mod node_down;
 mod node_pause;
 mod node_restart;
 mod overrun;
@@ -79,6 +80,15 @@ pub enum Fault {
         persistence: String,
         loses: bool,
     },
+    /// The server process dies and is gone, until `NodeUp`; `loses` is as in
+    /// `NodeRestart`. Connections are refused: `Fail` steps that are definite.
+    NodeDown {
+        node: u8,
+        persistence: String,
+        loses: bool,
+    },
+    /// The server process starts again.
+    NodeUp { node: u8 },
     /// The server's log reaches the disk (everysec only).
     NodeFsync { node: u8 },
     /// The server process stops (SIGSTOP); its clock goes on.
@@ -249,6 +259,8 @@ impl Fault {
                 ref persistence,
                 loses,
             } => node_restart::told(node, persistence, loses),
+            Fault::NodeDown { node, loses, .. } => node_down::told(node, loses),
+            Fault::NodeUp { node } => node_down::told_end(node),
             Fault::NodeFsync { node } => node_restart::told_fsync(node),
             Fault::NodePause { node } => node_pause::told(node),
             Fault::NodeResume { node } => node_pause::told_end(node),
@@ -300,6 +312,12 @@ impl Fault {
                 ref persistence,
                 ..
             } => node_restart::happen(run, node, persistence),
+            Fault::NodeDown {
+                node,
+                ref persistence,
+                ..
+            } => node_down::happen(run, node, persistence),
+            Fault::NodeUp { node } => node_down::end(run, node),
             Fault::NodePause { node } => node_pause::happen(run, node),
             Fault::NodeResume { node } => node_pause::end(run, node),
             Fault::NodeFsync { node } | Fault::ClockJump { node, .. } => run.node(node),

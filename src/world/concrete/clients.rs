@@ -255,14 +255,19 @@ impl Run<'_> {
             return Ok(());
         }
         let held = fate == Fate::Held;
+        let (content, cargo) = match fate {
+            Fate::Refused => (Content::Refused, Cargo::Refused),
+            Fate::Posted | Fate::Lost | Fate::Held => (message.content, Cargo::Request(argv)),
+        };
         self.parcels.push(Parcel {
             id,
             client,
-            message: Message { held, ..message },
-            cargo: match message.content {
-                Content::Refused => Cargo::Refused,
-                Content::Request(_) | Content::Reply(_) | Content::Broken => Cargo::Request(argv),
+            message: Message {
+                held,
+                content,
+                ..message
             },
+            cargo,
         });
         Ok(())
     }

@@ -56,6 +56,16 @@ impl Run<'_> {
             Move::RestartNone { node } => self.restarts(node, "none"),
             Move::RestartEverysec { node } => self.restarts(node, "everysec"),
             Move::RestartAlways { node } => self.restarts(node, "always"),
+            Move::NodeDown { node, kept } => {
+                let persistence = ["none", "everysec", "always"][usize::from(kept)];
+                let (persistence, loses) = (persistence.to_owned(), self.loses(node));
+                self.fault(Fault::NodeDown {
+                    node,
+                    persistence,
+                    loses,
+                });
+            }
+            Move::NodeUp { node } => self.fault(Fault::NodeUp { node }),
             Move::PauseNode { node } => self.fault(Fault::NodePause { node }),
             Move::ResumeNode { node } => self.fault(Fault::NodeResume { node }),
             Move::Jump { node, back } => {
@@ -99,13 +109,18 @@ impl Run<'_> {
     }
 
     fn restarts(&mut self, node: u8, persistence: &str) {
-        let keyspace = |state| self.world.keyspace(state, usize::from(node));
-        let loses = keyspace(&self.before) != keyspace(&self.after);
+        let loses = self.loses(node);
         self.fault(Fault::NodeRestart {
             node,
             persistence: persistence.to_owned(),
             loses,
         });
+    }
+
+    /// The node does not hold any more what it held.
+    fn loses(&self, node: u8) -> bool {
+        let keyspace = |state| self.world.keyspace(state, usize::from(node));
+        keyspace(&self.before) != keyspace(&self.after)
     }
 
     /// Node and number of the message in a slot, and whether it is a reply.

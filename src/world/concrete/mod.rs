@@ -243,6 +243,9 @@ struct Run<'w> {
     rounded: bool,
 }
 
+/// More refusals than these are not followed at the end of a path.
+const REFUSALS_MAX: usize = 16;
+
 /// The token of a client's attempt in a concrete run: readable, and unlike any other.
 fn token_name(client: u8, attempt: u32) -> String {
     let noise = (u64::from(client) * 1_000_003 + u64::from(attempt))
@@ -295,26 +298,39 @@ impl<'w> Run<'w> {
     /// Takes the moves one after the other, and compares.
     fn follow(&mut self, moves: &Moves, property: Option<Property>) -> Result<(), ConcreteError> {
         for (at, (action, after)) in moves.iter().enumerate() {
-            let step = Move::decode(*action).ok_or_else(|| mismatch(at, "move", "unknown code"))?;
-            self.at = at;
-            self.after = *after;
-            let told = self.world.follow(&self.before, *action, after);
-            let (violates, notes) =
-                told.ok_or_else(|| mismatch(at, step, "the rules have no such move"))?;
-            let first = self.steps.len();
-            self.announce(at, step)?;
-            for note in notes {
-                self.play(note)?;
-            }
-            self.announce_pause(step);
-            self.hand = None;
-            self.compare(step)?;
-            self.finish_move(first, violates);
-            self.before = *after;
+            self.carry_out(at, *action, after)?;
+        }
+        // Who was refused hears of it, whether a path goes on or not.
+        for at in moves.len()..moves.len() + REFUSALS_MAX {
+            let Some((action, after)) = self.world.first_refusal(&self.before) else {
+                break;
+            };
+            self.carry_out(at, action, &after)?;
         }
         if property.is_some_and(Property::asks_for_validity) {
             self.compare_validity(&self.before)?;
         }
+        Ok(())
+    }
+
+    /// One move.
+    fn carry_out(&mut self, at: usize, action: Action, after: &State) -> Result<(), ConcreteError> {
+        let step = Move::decode(action).ok_or_else(|| mismatch(at, "move", "unknown code"))?;
+        self.at = at;
+        self.after = *after;
+        let told = self.world.follow(&self.before, action, after);
+        let (violates, notes) =
+            told.ok_or_else(|| mismatch(at, step, "the rules have no such move"))?;
+        let first = self.steps.len();
+        self.announce(at, step)?;
+        for note in notes {
+            self.play(note)?;
+        }
+        self.announce_pause(step);
+        self.hand = None;
+        self.compare(step)?;
+        self.finish_move(first, violates);
+        self.before = *after;
         Ok(())
     }
 

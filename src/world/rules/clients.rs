@@ -170,11 +170,17 @@ impl<L: Log> Step<'_, L> {
         self.state.set(self.world.clients[client].status, 0);
         let world = self.world;
         let mut cut = 0u8;
+        let mut down = 0u8;
         for node in 0..world.nodes.len() {
             cut |= u8::from(world.swallows_requests(&self.state, client, node)) << node;
+            down |= u8::from(world.is_down(&self.state, node)) << node;
         }
         self.rewrite_messages(client, |message| {
             let sent = !message.held || cut & 1 << message.node == 0;
+            let gone = message.held && down & 1 << message.node != 0;
+            if gone && !message.old {
+                message.content = Content::Refused;
+            }
             message.held = false;
             sent
         });

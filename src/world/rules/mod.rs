@@ -10,6 +10,7 @@ mod failover;
 mod lease;
 mod min_replicas;
 mod network;
+mod node_down;
 mod nodes;
 mod partition;
 mod properties;
@@ -166,6 +167,9 @@ impl World {
         let open = |client| Some((client, self.open_thread(state, client)?));
         if let Some((client, thread)) = (0..self.clients.len()).find_map(open) {
             self.choices(state, client, thread, visit);
+            return;
+        }
+        if self.refusals(state, visit) {
             return;
         }
         for client in 0..self.clients.len() {

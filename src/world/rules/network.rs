@@ -32,19 +32,29 @@ impl<L: Log> Step<'_, L> {
             blocked: None,
             held: false,
         };
-        // On a cut link it is lost at once, unless it is held back until that heals.
-        let cut = world.swallows_requests(&self.state, client, usize::from(node));
-        let request = world.messages.pack(message);
-        let in_flight = if cut { 0 } else { request };
-        if !cut {
-            self.post(client, message);
-        }
-        let fate = if cut { Fate::Lost } else { Fate::Posted };
+        // On a cut link it is lost at once, and a server that is gone refuses it, unless
+        // it is held back until that ends.
+        let to = usize::from(node);
+        let gone = !message.old && world.is_down(&self.state, to);
+        let (fate, content) = if world.swallows_requests(&self.state, client, to) {
+            (Fate::Lost, message.content)
+        } else if gone {
+            (Fate::Refused, Content::Refused)
+        } else {
+            (Fate::Posted, message.content)
+        };
         self.log.note(|| Note::Sent {
             client,
             message,
             fate,
         });
+        let request = world.messages.pack(message);
+        let mut in_flight = 0;
+        if fate != Fate::Lost {
+            let message = Message { content, ..message };
+            in_flight = world.messages.pack(message);
+            self.post(client, message);
+        }
         if let Some(sent) = self.sent.get_mut(self.sends) {
             *sent = (request, in_flight);
             self.sends += 1;
@@ -223,7 +233,7 @@ impl<L: Log> Step<'_, L> {
         self.judge_the_dead();
     }
 
-    fn deliver(&mut self, client: usize, slot: usize, message: Message) {
+    pub(super) fn deliver(&mut self, client: usize, slot: usize, message: Message) {
         self.take(client, slot);
         let thread = message.thread;
         match message.content {

@@ -11,7 +11,7 @@ use crate::world::world::World;
 
 /// What persistence keeps of a server's contents.
 #[derive(Clone, Copy)]
-enum Kept {
+pub(super) enum Kept {
     Nothing,
     /// What has reached the disk.
     Synced,
@@ -93,7 +93,7 @@ impl<L: Log> Step<'_, L> {
 
     /// The server process dies and starts again with what its persistence kept. To
     /// its replica that is a change as any write is.
-    fn restart(&mut self, node: usize, kept: Kept) {
+    pub(super) fn restart(&mut self, node: usize, kept: Kept) {
         let fields = self.world.nodes[node];
         let keyspace = match kept {
             Kept::Nothing => usize::from(self.world.tables.emptied),
@@ -135,6 +135,9 @@ impl World {
         let fields = &self.nodes[index];
         if self.is_split(state, index) {
             self.split_moves(state, index, visit);
+        }
+        if self.down_moves(state, index, visit) {
+            return;
         }
         if self.node_paused(state, index).is_some() {
             let mut step = Step::from(self, state);

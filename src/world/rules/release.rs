@@ -110,7 +110,10 @@ impl World {
             let facts = &self.tables.facts[usize::from(self.class(state, other))];
             !self.crashed(state, other) && facts.phase == Phase::Idle
         };
+        // A server that is gone is nothing that a release could mend.
+        let gone = |node: usize| self.is_down(state, node);
         others().any(idle)
+            && !(0..self.nodes.len()).any(gone)
             && !others().any(|other| self.believes(state, other))
             && !(0..self.nodes.len()).any(theirs)
     }

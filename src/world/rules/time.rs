@@ -53,6 +53,7 @@ impl<L: Log> Step<'_, L> {
         if pause > 0 {
             self.state.set(node.pause, pause + 1);
         }
+        self.tick_down(index);
     }
 
     fn tick_client(&mut self, client: usize, ticks: u8) {
@@ -202,7 +203,7 @@ impl World {
 
     /// The client spins, and was not late since its last step: what is in flight for
     /// the threads that do may be late.
-    fn spins(&self, state: &State, client: usize, thread: u8) -> bool {
+    pub(super) fn spins(&self, state: &State, client: usize, thread: u8) -> bool {
         let fields = &self.clients[client];
         self.tables.spins
             && self.runs(state, client)
@@ -254,6 +255,8 @@ impl World {
             let (_, size) = self.config.switch(Fault::NodePause);
             return ticks < size;
         }
-        state.get(fields.lagging) == 0 || state.get(fields.synced) == state.get(fields.keyspace)
+        self.may_stay_down(state, node)
+            && (state.get(fields.lagging) == 0
+                || state.get(fields.synced) == state.get(fields.keyspace))
     }
 }
