@@ -7,7 +7,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
-const SOURCES: [&str; 2] = ["shim/lib.rs", "src/replay/clock/layout.rs"];
+const SOURCES: [&str; 2] = ["shim/lib.rs", "src/lab/clock/layout.rs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     for source in SOURCES {

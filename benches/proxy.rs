@@ -10,12 +10,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockproof::replay::binaries;
-use lockproof::replay::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
-use lockproof::replay::proxy::event::{Event, LinkId, ProxyEvent};
-use lockproof::replay::proxy::toxiproxy::{self, Toxiproxy, ToxiproxyLink};
-use lockproof::replay::proxy::{Cut, Link};
-use lockproof::replay::server::{Server, ServerOptions};
+use lockproof::lab::binaries;
+use lockproof::lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
+use lockproof::lab::proxy::event::{Event, LinkId, ProxyEvent};
+use lockproof::lab::proxy::toxiproxy::{self, Toxiproxy, ToxiproxyLink};
+use lockproof::lab::proxy::{Cut, Link};
+use lockproof::lab::server::{Server, ServerOptions};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 

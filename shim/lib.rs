@@ -26,7 +26,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 #[cfg(not(test))]
-#[path = "../src/replay/clock/layout.rs"]
+#[path = "../src/lab/clock/layout.rs"]
 #[allow(dead_code)] // the writer's half of the file
 mod layout;
 #[cfg(test)]

@@ -11,7 +11,9 @@
 //! | [`world`] | clients x nodes x network x time x faults (**start here**) |
 //! | [`check`] | explorers, liveness sweeps, verdicts |
 //! | [`trace`] | counterexamples: the file format that joins both sides |
-//! | [`replay`] | real servers, proxies, client processes, the gate |
+//! | [`lab`] | real servers, clocks, proxies, topologies, the nemesis, client processes |
+//! | [`worker`] | the client process that runs a lock file on real servers |
+//! | [`replay`] | the gate: a trace, step by step on real servers |
 //! | [`history`] | what a free run did, line by line, and the oracles that judge it |
 //! | [`scenario`] | scenario files: one story for model, gate and free runs |
 //! | [`torture`] | free runs: working clients under a seeded nemesis |
@@ -27,14 +29,19 @@ pub mod check;
 pub mod cli;
 mod files;
 pub mod history;
+pub mod lab;
 pub mod lock;
 pub mod lua;
 mod nearest;
 pub mod redis;
-pub mod replay;
+pub mod replay {
+    //! The gated replay of traces.
+    pub mod gate;
+}
 pub mod report;
 pub mod scenario;
 mod shell;
 pub mod torture;
 pub mod trace;
+pub mod worker;
 pub mod world;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Each layer, and the other layers that it may name.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("lua", &[]),
     ("redis", &["lua"]),
     ("history", &[]),
@@ -15,27 +15,29 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("lock", &["lua", "redis", "trace"]),
     ("world", &["lock", "lua", "redis", "trace"]),
     ("check", &["lock", "lua", "redis", "trace", "world"]),
-    ("replay", &["lock", "redis", "trace"]),
-    ("scenario", &["replay", "world"]),
+    ("lab", &["redis", "trace"]),
+    ("worker", &["lab", "lock", "redis", "trace"]),
+    ("replay", &["lab", "lock", "redis", "trace"]),
+    ("scenario", &["lab", "world"]),
     (
         "torture",
         &[
-            "history", "lock", "redis", "replay", "scenario", "trace", "world",
+            "history", "lab", "lock", "redis", "scenario", "trace", "world",
         ],
     ),
     ("report", &["check", "history", "trace"]),
     (
         "campaign",
         &[
-            "check", "history", "lock", "redis", "replay", "report", "scenario", "torture",
+            "check", "history", "lab", "lock", "redis", "replay", "report", "scenario", "torture",
             "trace", "world",
         ],
     ),
     (
         "cli",
         &[
-            "campaign", "check", "history", "lock", "redis", "replay", "report", "scenario",
-            "torture", "trace", "world",
+            "campaign", "check", "history", "lab", "lock", "redis", "replay", "report", "scenario",
+            "torture", "trace", "worker", "world",
         ],
     ),
 ];
@@ -68,7 +70,7 @@ fn may_not_name(layer: &str) -> Vec<&'static [&'static str]> {
         ],
         "trace" | "report" => vec![CLOCKS, SOCKETS, ENVIRONMENT, TERMINAL],
         "campaign" => vec![CLOCKS, SOCKETS, FILES, ENVIRONMENT, TERMINAL],
-        "replay" | "torture" => vec![ENVIRONMENT, TERMINAL, &["stateright"]],
+        "lab" | "worker" | "replay" | "torture" => vec![ENVIRONMENT, TERMINAL, &["stateright"]],
         _ => vec![],
     }
 }
@@ -230,7 +232,7 @@ fn every_layer_is_in_the_map() {
 fn the_real_side_shares_only_replies_with_the_formal_server() {
     for source in sources()
         .iter()
-        .filter(|source| ["replay", "trace", "lock"].contains(&source.layer()))
+        .filter(|source| ["lab", "worker", "replay", "trace", "lock"].contains(&source.layer()))
     {
         for (number, line) in &source.lines {
             let Some((_, used)) = line.split_once("crate::redis::") else {
@@ -252,16 +254,19 @@ fn the_real_side_shares_only_replies_with_the_formal_server() {
 fn planted_breaches_are_found() {
     for (path, line, complaint) in [
         ("redis/mod.rs", "use crate::world::World;", "uses world"),
-        (
-            "replay/gate/mod.rs",
-            "use crate::{check, trace};",
-            "uses check",
-        ),
+        ("replay/run.rs", "use crate::{check, trace};", "uses check"),
         (
             "replay/mod.rs",
             "fn f(x: crate::world::World) {}",
             "uses world",
         ),
+        (
+            "lab/client/mod.rs",
+            "use crate::replay::gate::GatePool;",
+            "uses replay",
+        ),
+        ("lab/client/mod.rs", "crate::worker::main()", "uses worker"),
+        ("lab/server/mod.rs", "use crate::lock::Keys;", "uses lock"),
         (
             "world/rules/mod.rs",
             "let now = std::time::Instant::now();",

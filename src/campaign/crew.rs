@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::check::ShouldStop;
+use crate::lab::stoppable::unless;
 use crate::replay::gate::{GateOptions, GatePool, ReplayVerdict};
-use crate::replay::stoppable::unless;
 use crate::report::model::Replay;
 use crate::trace::Trace;
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 
-use crate::replay::nemesis::FaultSpec;
-use crate::replay::topology::{Attachment, TopologyKind};
+use crate::lab::nemesis::FaultSpec;
+use crate::lab::topology::{Attachment, TopologyKind};
 use crate::scenario::Scenario;
 use crate::shell;
 

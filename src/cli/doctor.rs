@@ -7,11 +7,11 @@
 use comfy_table::Table;
 use comfy_table::presets;
 
-use crate::replay::binaries::{self, Binary};
-use crate::replay::clock::{ClockError, Library};
-use crate::replay::proxy::toxiproxy;
-use crate::replay::server::{OwnClock, Server, ServerError, ServerOptions};
-use crate::replay::stoppable::unless;
+use crate::lab::binaries::{self, Binary};
+use crate::lab::clock::{ClockError, Library};
+use crate::lab::proxy::toxiproxy;
+use crate::lab::server::{OwnClock, Server, ServerError, ServerOptions};
+use crate::lab::stoppable::unless;
 use crate::trace::EPOCH_MS;
 
 use super::{Ended, Exit, Failure, machine, screen, signals};

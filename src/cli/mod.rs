@@ -176,7 +176,7 @@ pub fn main() -> ExitCode {
         }
     };
     match cli.command {
-        Command::Worker => crate::replay::worker::main(),
+        Command::Worker => crate::worker::main(),
         Command::Actor => crate::torture::actor::main(),
         command => {
             let memory = cli.max_memory.map(|mb| mb << 20);

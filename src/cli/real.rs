@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 
-use crate::replay::binaries::{self, Binary};
-use crate::replay::clock::Library;
+use crate::lab::binaries::{self, Binary};
+use crate::lab::clock::Library;
+use crate::lab::proxy::toxiproxy;
+use crate::lab::stoppable::unless;
 use crate::replay::gate::{GateOptions, ProxyKind};
-use crate::replay::proxy::toxiproxy;
-use crate::replay::stoppable::unless;
 
 use super::{Failure, machine, signals};
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 
 use crate::campaign::free::{self as rows, Outcomes};
-use crate::replay::nemesis::FaultSpec;
-use crate::replay::own_network;
+use crate::lab::nemesis::FaultSpec;
+use crate::lab::own_network;
 use crate::report::model::Report;
 use crate::report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
 use crate::report::{self, terminal};

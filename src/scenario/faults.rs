@@ -1,6 +1,6 @@
 //! The faults of free runs by name, for people.
 //!
-//! What they do is code in `replay/nemesis/`; which names and settings a file may
+//! What they do is code in `lab/nemesis/`; which names and settings a file may
 //! use is `FaultSpec` there. A test holds this list to it.
 
 /// A fault that the nemesis of a free run can inject.

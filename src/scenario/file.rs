@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::replay::nemesis::{FaultSpec, When};
+use crate::lab::nemesis::{FaultSpec, When};
 use crate::world::catalogue::Fault;
 
 /// The schema name that this version reads.

@@ -1,7 +1,7 @@
 //! Whether a scenario makes sense, and where it does not.
 
+use crate::lab::nemesis::FaultSpec;
 use crate::nearest;
-use crate::replay::nemesis::FaultSpec;
 use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property};
 
 use super::file::{Expectation, Kind, Model, Range, SCHEMA, Scenario, WorkloadKind};

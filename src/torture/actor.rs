@@ -26,10 +26,10 @@ use super::stall;
 use super::store::{Store, StoreError};
 use super::workload::{self, Bench};
 use crate::history::{Event, Kind, Process};
-use crate::replay::client::{ClientCommand, ClientError, ClientLimits, ClientProcess};
-use crate::replay::monotonic::now_ns;
-use crate::replay::process::thread;
-use crate::replay::protocol::{Call, CallResult, FromClient, Init, Mode, ToClient};
+use crate::lab::client::protocol::{Call, CallResult, FromClient, Init, Mode, ToClient};
+use crate::lab::client::{ClientCommand, ClientError, ClientLimits, ClientProcess};
+use crate::lab::monotonic::now_ns;
+use crate::lab::process::thread;
 use crate::scenario::{Range, WorkloadKind};
 use crate::trace::Outcome;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::history::{Event, Kind, Process};
-use crate::replay::notes::{News, Note};
+use crate::lab::client::notes::{News, Note};
 
 /// How a note begins, in contrast to an event.
 const NOTE: &[u8] = b"{\"at_ns\":";
@@ -46,7 +46,7 @@ fn replied(process: u32, id: u64, reply: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::notes;
+    use crate::lab::client::notes;
 
     #[test]
     fn a_note_is_told_from_an_event_and_becomes_one() {

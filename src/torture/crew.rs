@@ -21,8 +21,8 @@ use super::actor::{Orders, Skew};
 use super::commands;
 use super::recorder::Recorder;
 use crate::history::{Kind, Process};
-use crate::replay::nemesis::{Clients, Holding};
-use crate::replay::process::{Tail, signal, spawn, stop, thread};
+use crate::lab::nemesis::{Clients, Holding};
+use crate::lab::process::{Tail, signal, spawn, stop, thread};
 
 /// How long an adapter may take to come up.
 const READY_PATIENCE: Duration = Duration::from_secs(10);

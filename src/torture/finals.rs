@@ -12,8 +12,8 @@ use super::setting::{patience_ms, topology_kind, ttl};
 use super::store::Store;
 use super::workload::{COUNTER, ELEMENTS, STOCK};
 use crate::history::{Kind, Process};
+use crate::lab::topology::Topology;
 use crate::redis::Reply;
-use crate::replay::topology::Topology;
 use crate::scenario::WorkloadKind;
 
 /// The state after healing: what is left on the servers, whether anybody can

@@ -17,14 +17,14 @@ use super::setting::{
 use super::store::{Store, StoreError};
 use super::workload::STOCK;
 use crate::history::{Header, Kind, Process, SCHEMA};
+use crate::lab::binaries::Binary;
+use crate::lab::clock::Library;
+use crate::lab::monotonic::now_ns;
+use crate::lab::nemesis::{Field, NemesisError, NemesisEvent, Phase, Schedule};
+use crate::lab::server::{Server, ServerError};
+use crate::lab::stoppable::unless;
+use crate::lab::topology::{Attachment, ProxyKind, Topology, TopologyError};
 use crate::lock::LockFile;
-use crate::replay::binaries::Binary;
-use crate::replay::clock::Library;
-use crate::replay::monotonic::now_ns;
-use crate::replay::nemesis::{Field, NemesisError, NemesisEvent, Phase, Schedule};
-use crate::replay::server::{Server, ServerError};
-use crate::replay::stoppable::unless;
-use crate::replay::topology::{Attachment, ProxyKind, Topology, TopologyError};
 use crate::scenario::{Scenario, WorkloadKind};
 
 /// How long attached servers may take to be whole again after the last fault.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::holders::Holders;
 use crate::history::{Event, Header, Kind, Process, WINDOW_NS, Writer};
-use crate::replay::monotonic::now_ns;
+use crate::lab::monotonic::now_ns;
 
 /// A line that is further behind than this is written as of now, because a reader
 /// would not mend its order any more. As a rule its writer was stopped between

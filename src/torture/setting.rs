@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::actor::Orders;
 use super::free::FreeOptions;
+use crate::lab::client::protocol::{ClockMode, Init, PROTOCOL};
+use crate::lab::monotonic::now_ns;
+use crate::lab::nemesis::{Plan, Schedule};
+use crate::lab::server::{Persistence, ServerOptions};
+use crate::lab::topology::{Topology, TopologyKind, TopologyOptions};
 use crate::lock::LockFile;
-use crate::replay::monotonic::now_ns;
-use crate::replay::nemesis::{Plan, Schedule};
-use crate::replay::protocol::{ClockMode, Init, PROTOCOL};
-use crate::replay::server::{Persistence, ServerOptions};
-use crate::replay::topology::{Topology, TopologyKind, TopologyOptions};
 use crate::scenario::{Kind as Servers, Range, Scenario};
 
 /// The key that all clients compete for on servers of our own; on attached ones it is

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::actor::Voice;
 use crate::history::Kind;
-use crate::replay::monotonic::now_ns;
-use crate::replay::process::thread;
+use crate::lab::monotonic::now_ns;
+use crate::lab::process::thread;
 
 /// Looks at the clock every few ms on a thread of its own, and says so when two
 /// looks are further apart than `bound`. The thread ends with the process.

@@ -7,8 +7,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::lab::server::admin::Admin;
 use crate::redis::Reply;
-use crate::replay::server_admin::Admin;
 
 /// A connection to the store.
 pub struct Store(Admin);

@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::cli_support::*;
+use lockproof::lab::binaries;
+use lockproof::lab::process::{Reaped, spawn};
+use lockproof::lab::proxy::toxiproxy;
+use lockproof::lab::server::admin;
 use lockproof::redis::Reply;
-use lockproof::replay::binaries;
-use lockproof::replay::process::{Reaped, spawn};
-use lockproof::replay::proxy::toxiproxy;
-use lockproof::replay::server_admin;
 use serde_json::Value;
 
 fn root(path: &str) -> PathBuf {
@@ -203,7 +203,7 @@ impl Yard {
 
     fn ask(&self, port: u16, words: &str) -> String {
         let words: Vec<&str> = words.split(' ').collect();
-        let asked = server_admin::ask(local(port), &words, Duration::from_secs(10));
+        let asked = admin::ask(local(port), &words, Duration::from_secs(10));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lockproof::replay::nemesis::{FaultSpec, When};
+use lockproof::lab::nemesis::{FaultSpec, When};
 use lockproof::scenario::{
     FREE_FAULTS, FreeFault, OBSERVABLE, Scenario, ScenarioError, builtin, builtin_names,
     json_schema,

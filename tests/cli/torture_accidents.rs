@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::cli_support::*;
-use lockproof::replay::binaries::{find_default, server_directories};
+use lockproof::lab::binaries::{find_default, server_directories};
 use lockproof::report::scenario::ScenarioRow;
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use crate::support::nemesis::*;
 use crate::support::{Client, bulk, ok};
+use lockproof::lab::binaries::{self, Binary};
+use lockproof::lab::clock::Library;
+use lockproof::lab::nemesis::{Bytes, Clients, FaultSpec, Field, How, NemesisError, NoClients};
+use lockproof::lab::process;
+use lockproof::lab::proxy::toxiproxy;
+use lockproof::lab::server::Persistence;
+use lockproof::lab::topology::{Party, ProxyKind, Topology, TopologyKind, TopologyOptions};
 use lockproof::redis::Reply;
-use lockproof::replay::binaries::{self, Binary};
-use lockproof::replay::clock::Library;
-use lockproof::replay::nemesis::{Bytes, Clients, FaultSpec, Field, How, NemesisError, NoClients};
-use lockproof::replay::process;
-use lockproof::replay::proxy::toxiproxy;
-use lockproof::replay::server::Persistence;
-use lockproof::replay::topology::{Party, ProxyKind, Topology, TopologyKind, TopologyOptions};
 
 async fn masters(proxy: ProxyKind) -> Topology {
     let kind = TopologyKind::Masters { nodes: 3 };

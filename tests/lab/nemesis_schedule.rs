@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::support::bulk;
 use crate::support::nemesis::*;
-use lockproof::replay::nemesis::{
+use lockproof::lab::nemesis::{
     Bytes, Fault, FaultSpec, Field, How, NemesisError, NemesisEvent, NoClients, Phase, Plan,
     Schedule, Target, When,
 };
-use lockproof::replay::server::Persistence;
-use lockproof::replay::topology::{Party, Topology, TopologyError, TopologyKind, TopologyOptions};
+use lockproof::lab::server::Persistence;
+use lockproof::lab::topology::{Party, Topology, TopologyError, TopologyKind, TopologyOptions};
 
 #[tokio::test]
 async fn what_one_partition_heals_another_still_stops() {

@@ -5,12 +5,12 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use crate::support::{Client, bulk, ok};
+use lockproof::lab::binaries;
+use lockproof::lab::proxy::embedded::{Delivery, EmbeddedOptions, EmbeddedProxy, Framing, Mode};
+use lockproof::lab::proxy::event::{Event, LinkId, ProxyEvent, Unanswered};
+use lockproof::lab::proxy::{Cut, Direction, ProxyError};
+use lockproof::lab::server::{Server, ServerOptions};
 use lockproof::redis::Reply;
-use lockproof::replay::binaries;
-use lockproof::replay::proxy::embedded::{Delivery, EmbeddedOptions, EmbeddedProxy, Framing, Mode};
-use lockproof::replay::proxy::event::{Event, LinkId, ProxyEvent, Unanswered};
-use lockproof::replay::proxy::{Cut, Direction, ProxyError};
-use lockproof::replay::server::{Server, ServerOptions};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 async fn server() -> Server {

@@ -5,13 +5,13 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use crate::support::{Client, bulk, ok};
+use lockproof::lab::binaries;
+use lockproof::lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
+use lockproof::lab::proxy::event::{Event, LinkId};
+use lockproof::lab::proxy::toxiproxy::{self, Toxic, Toxiproxy, ToxiproxyError};
+use lockproof::lab::proxy::{Cut, Direction, Link, LinkAction};
+use lockproof::lab::server::{Server, ServerOptions};
 use lockproof::redis::Reply;
-use lockproof::replay::binaries;
-use lockproof::replay::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
-use lockproof::replay::proxy::event::{Event, LinkId};
-use lockproof::replay::proxy::toxiproxy::{self, Toxic, Toxiproxy, ToxiproxyError};
-use lockproof::replay::proxy::{Cut, Direction, Link, LinkAction};
-use lockproof::replay::server::{Server, ServerOptions};
 use tokio::sync::mpsc::unbounded_channel;
 
 async fn server() -> Server {

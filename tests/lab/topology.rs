@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use crate::support::{Client, bulk, ok};
-use lockproof::redis::Reply;
-use lockproof::replay::binaries::{self, Binary};
-use lockproof::replay::proxy::{Cut, LinkAction, toxiproxy};
-use lockproof::replay::topology::{
+use lockproof::lab::binaries::{self, Binary};
+use lockproof::lab::proxy::{Cut, LinkAction, toxiproxy};
+use lockproof::lab::topology::{
     LinkName, Party, ProxyKind, Role, Topology, TopologyError, TopologyKind, TopologyOptions,
 };
+use lockproof::redis::Reply;
 
 const SENTINEL: TopologyKind = TopologyKind::Sentinel {
     sentinels: 3,

@@ -4,10 +4,10 @@ use crate::gate_support::{
     Script, assert_reproduced, divergence, done, failed, happy_path, held, late_del, ok, options,
     reason,
 };
+use lockproof::lab::binaries::{find, server_directories, tool_directories};
+use lockproof::lab::proxy::toxiproxy;
 use lockproof::redis::Reply;
-use lockproof::replay::binaries::{find, server_directories, tool_directories};
 use lockproof::replay::gate::{GatePool, ProxyKind, ReplayVerdict, replay};
-use lockproof::replay::proxy::toxiproxy;
 use lockproof::trace::{Fault, Outcome, Trace};
 
 #[tokio::test]

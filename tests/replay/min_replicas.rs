@@ -7,11 +7,11 @@ use crate::gate_support::{RUNS, Script, divergence, options as gate, reproduces}
 use crate::world_support::drive::Drive;
 use crate::world_support::{builtin, options, results, set, small, violated, violation};
 use lockproof::check::{Checker, Verdict};
+use lockproof::lab::binaries::{self, Binary};
+use lockproof::lab::server::{Fleet, Server, ServerOptions};
 use lockproof::lock::Op;
 use lockproof::redis::Reply;
-use lockproof::replay::binaries::{self, Binary};
 use lockproof::replay::gate::GatePool;
-use lockproof::replay::server::{Fleet, Server, ServerOptions};
 use lockproof::trace::{Event, Fault, Trace, validate};
 use lockproof::world::moves::Move;
 

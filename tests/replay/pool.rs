@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::gate_support::{
     Script, assert_reproduced, happy_path, held, late_del, ok, options, reason,
 };
-use lockproof::replay::client::ClientCommand;
+use lockproof::lab::client::ClientCommand;
 use lockproof::replay::gate::{GatePool, ReplayVerdict, replay};
 use lockproof::trace::Trace;
 

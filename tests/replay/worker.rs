@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use lockproof::replay::binaries::{find_default, server_directories};
-use lockproof::replay::client::{ClientCommand, ClientLimits, ClientProcess};
-use lockproof::replay::protocol::{
+use lockproof::lab::binaries::{find_default, server_directories};
+use lockproof::lab::client::protocol::{
     Call, Cause, ClockMode, ErrorCode, FromClient, Init, Mode, PROTOCOL, StepReport, ToClient,
 };
-use lockproof::replay::server::{Server, ServerOptions};
+use lockproof::lab::client::{ClientCommand, ClientLimits, ClientProcess};
+use lockproof::lab::server::{Server, ServerOptions};
 use lockproof::trace::Outcome;
 
 async fn worker() -> ClientProcess {

@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::cli_support::*;
+use lockproof::lab::binaries;
+use lockproof::lab::process::{Reaped, spawn};
+use lockproof::lab::proxy::toxiproxy;
+use lockproof::lab::server::admin::Admin;
 use lockproof::redis::Reply;
-use lockproof::replay::binaries;
-use lockproof::replay::process::{Reaped, spawn};
-use lockproof::replay::proxy::toxiproxy;
-use lockproof::replay::server_admin::Admin;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -1,9 +1,9 @@
 //! Hand-written traces, for tests of the gate.
 
+use lockproof::lab::binaries::{find_default, server_directories};
+use lockproof::lab::clock::Library;
 use lockproof::lock::LockFile;
 use lockproof::redis::Reply;
-use lockproof::replay::binaries::{find_default, server_directories};
-use lockproof::replay::clock::Library;
 use lockproof::replay::gate::{GateOptions, GatePool, ReplayReport, ReplayVerdict};
 use lockproof::trace::{
     ClientView, EPOCH_MS, Event, Fault, LockRef, Outcome, SCHEMA, Setup, Step, Trace, validate,

@@ -1,7 +1,7 @@
 //! Is what really happened what the trace predicted?
 
+use crate::lab::client::protocol::View;
 use crate::redis::Reply;
-use crate::replay::protocol::View;
 use crate::trace::{ClientView, Outcome};
 
 /// Two sides of a comparison that failed, in words.

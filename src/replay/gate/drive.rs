@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::Stop;
 use super::messages::{Fate, Key, Stage};
 use super::run::Run;
-use crate::replay::protocol::Ended;
+use crate::lab::client::protocol::Ended;
 use crate::trace::Outcome;
 
 /// More than this does not happen between two ticks; a client that goes on and on

@@ -4,7 +4,7 @@
 use super::GateError;
 use super::replica::{self, Replica};
 use super::rig::Rig;
-use crate::replay::server::Server;
+use crate::lab::server::Server;
 
 impl Rig {
     /// What the node's server writes from here on does not reach its replica.

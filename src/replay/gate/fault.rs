@@ -5,7 +5,7 @@ use super::messages::{Fate, Stage};
 use super::rig::{Kept, LogBytes};
 use super::run::{ClientState, Run};
 use super::{GateError, Stop};
-use crate::replay::protocol::ToClient;
+use crate::lab::client::protocol::ToClient;
 use crate::trace::{Fault, Way};
 
 impl Run<'_> {

@@ -7,9 +7,9 @@ use super::content::{Content, Notification, READ, content};
 use super::replica::expect_ok;
 use super::rig::Rig;
 use super::{GateError, GateOptions};
+use crate::lab::server::admin::Admin;
+use crate::lab::server::{Server, ServerError, ServerOptions};
 use crate::redis::Reply;
-use crate::replay::server::{Server, ServerError, ServerOptions};
-use crate::replay::server_admin::Admin;
 
 /// A connection on which a server tells what it does to keys.
 pub(super) struct Listener {

@@ -9,8 +9,8 @@ use super::Stop;
 use super::compare::{self, command_text, reply_text};
 use super::run::{Run, is_consequence, is_loss};
 use super::wire::{HeldReply, HeldRequest, Place};
+use crate::lab::client::protocol::{Cause, FromClient};
 use crate::redis::Reply;
-use crate::replay::protocol::{Cause, FromClient};
 use crate::trace::Event;
 
 /// A command's name in a trace: client, node and number.

@@ -40,10 +40,10 @@ use rig::{Rig, Shape};
 use run::Run;
 pub use wire::WireError;
 
-use crate::replay::binaries::Binary;
-use crate::replay::client::{ClientCommand, ClientError, ClientLimits};
-use crate::replay::clock::Library;
-use crate::replay::server::ServerError;
+use crate::lab::binaries::Binary;
+use crate::lab::client::{ClientCommand, ClientError, ClientLimits};
+use crate::lab::clock::Library;
+use crate::lab::server::ServerError;
 use crate::trace::Trace;
 
 /// What stands between clients and servers.

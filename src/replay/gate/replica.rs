@@ -16,11 +16,11 @@ use tokio::time::{Instant, sleep};
 
 use super::GateError;
 use super::compare::reply_text;
+use crate::lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing};
+use crate::lab::proxy::event::LinkId;
+use crate::lab::proxy::{Cut, Direction, ProxyError};
+use crate::lab::server::Server;
 use crate::redis::Reply;
-use crate::replay::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing};
-use crate::replay::proxy::event::LinkId;
-use crate::replay::proxy::{Cut, Direction, ProxyError};
-use crate::replay::server::Server;
 
 /// The replication link of one node.
 pub(super) struct Replica {

@@ -8,9 +8,9 @@ use super::look::{self, Listener};
 use super::replica::{self, Replica, expect_ok};
 use super::wire::{HeldReply, HeldRequest, WireError, Wires};
 use super::{GateError, GateOptions, Stop};
-use crate::replay::client::{ClientError, ClientProcess};
-use crate::replay::protocol::{ClockMode, Feature, FromClient, Init, PROTOCOL, ToClient};
-use crate::replay::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
+use crate::lab::client::protocol::{ClockMode, Feature, FromClient, Init, PROTOCOL, ToClient};
+use crate::lab::client::{ClientError, ClientProcess};
+use crate::lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
 use crate::trace::{Trace, owner_name};
 
 /// What a rig is built for; one that has the right shape can be used again.

@@ -15,7 +15,7 @@ use super::report::Happening;
 use super::rig::{LogBytes, Rig};
 use super::watch::Watch;
 use super::{GateError, Stop};
-use crate::replay::protocol::{
+use crate::lab::client::protocol::{
     Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
 };
 use crate::trace::{Event, Fault, Outcome, Step, Trace};

@@ -15,9 +15,9 @@ use super::content::{self, Content, Effect, KeyRules};
 use super::messages::Key;
 use super::rig::EFFECT;
 use super::run::{ClientState, Run, holds_back, is_consequence, is_loss};
+use crate::lab::client::protocol::{Ended, View};
 use crate::lock::{Keys, LockFile};
 use crate::redis::Reply;
-use crate::replay::protocol::{Ended, View};
 use crate::trace::{Event, Outcome, Trace};
 
 /// What was noted.

@@ -15,11 +15,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::compare::command_text;
 use super::{GateOptions, ProxyKind};
+use crate::lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
+use crate::lab::proxy::event::{Event, LinkId, ProxyEvent};
+use crate::lab::proxy::toxiproxy::{Toxiproxy, ToxiproxyError, ToxiproxyLink};
+use crate::lab::proxy::{Cut, Link, ProxyError};
 use crate::redis::Reply;
-use crate::replay::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
-use crate::replay::proxy::event::{Event, LinkId, ProxyEvent};
-use crate::replay::proxy::toxiproxy::{Toxiproxy, ToxiproxyError, ToxiproxyLink};
-use crate::replay::proxy::{Cut, Link, ProxyError};
 
 /// What can go wrong on the wire.
 #[derive(Debug, thiserror::Error)]

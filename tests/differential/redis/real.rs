@@ -5,11 +5,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use lockproof::lab::binaries::{Binary, Version, find, server_directories};
+use lockproof::lab::clock::Library;
+use lockproof::lab::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
+use lockproof::lab::server::{OwnClock, Server, ServerOptions};
 use lockproof::redis::{Bytes, Dialect, Reply};
-use lockproof::replay::binaries::{Binary, Version, find, server_directories};
-use lockproof::replay::clock::Library;
-use lockproof::replay::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
-use lockproof::replay::server::{OwnClock, Server, ServerOptions};
 use lockproof::trace::EPOCH_MS;
 
 /// Only a server that hangs gets here.

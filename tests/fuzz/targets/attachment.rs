@@ -1,7 +1,7 @@
 //! Attachment files, but for those that would ask a name server: what a resolver
 //! answers is no business of this.
 
-use lockproof::replay::topology::Attachment;
+use lockproof::lab::topology::Attachment;
 use serde_json::Value;
 use std::net::SocketAddr;
 

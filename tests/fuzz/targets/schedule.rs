@@ -1,7 +1,7 @@
 //! Schedules of faults, which scenarios are made into.
 
-use lockproof::replay::nemesis::{Plan, Schedule};
-use lockproof::replay::topology::TopologyKind;
+use lockproof::lab::nemesis::{Plan, Schedule};
+use lockproof::lab::topology::TopologyKind;
 use lockproof::scenario::{Kind, Nemesis, Scenario};
 
 use super::same;

@@ -1,9 +1,9 @@
 //! A topology, a fault, and looks at what it does.
 
+use lockproof::lab::binaries::{self, Binary};
+use lockproof::lab::nemesis::{Clients, FaultSpec, Field, Target};
+use lockproof::lab::topology::{Party, Role, Topology, TopologyKind, TopologyOptions};
 use lockproof::redis::Reply;
-use lockproof::replay::binaries::{self, Binary};
-use lockproof::replay::nemesis::{Clients, FaultSpec, Field, Target};
-use lockproof::replay::topology::{Party, Role, Topology, TopologyKind, TopologyOptions};
 
 use super::Client;
 

@@ -1,0 +1,269 @@
+//! The worker's connections: one for each thread and node, opened on first use.
+//!
+//! One connection a thread keeps commands apart the way a connection pool does
+//! in a real client, and lets a gate tell whose request it holds. A command
+//! that is given up (a time-out) leaves its socket open and unread: closing it
+//! would tell the other end, and a request that is still on its way must be
+//! able to arrive late, which is the very fault that locks are tested for.
+//!
+//! What is definite is decided here and nowhere else. Until the first byte of a
+//! request is handed to the kernel nothing can have been executed; after that
+//! every error leaves the outcome unknown. The `redis` crate's connections were
+//! not used because they hide this moment, and because a command is not to be
+//! retried, pipelined or preceded by a HELLO.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+use crate::lab::proxy::frame::encode_request;
+use crate::lab::replies::Replies;
+use crate::redis::Reply;
+
+/// What came on one of the connections.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    /// The request that it answers, as [`Links::send`] numbered it; of no
+    /// meaning for a message.
+    pub request: u64,
+    /// What came.
+    pub news: News,
+}
+
+/// What a connection can bring.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The reply to the command.
+    Reply(Reply),
+    /// The command failed.
+    Failed {
+        /// Whether it was surely not executed.
+        definite: bool,
+        /// For a person.
+        message: String,
+    },
+    /// A published message.
+    Message {
+        /// Where it was published.
+        channel: String,
+        /// What it says.
+        payload: String,
+    },
+}
+
+/// Who uses a connection. A subscribed connection may send no other command,
+/// so subscriptions have one of their own, which all threads share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Lane {
+    Thread(u8),
+    Subscriptions,
+}
+
+impl Lane {
+    fn of(thread: u8, argv: &[Vec<u8>]) -> Self {
+        let verb = argv.first().map_or(&[][..], Vec::as_slice);
+        let subscribes = [&b"SUBSCRIBE"[..], b"UNSUBSCRIBE"]
+            .iter()
+            .any(|name| verb.eq_ignore_ascii_case(name));
+        if subscribes {
+            Self::Subscriptions
+        } else {
+            Self::Thread(thread)
+        }
+    }
+}
+
+/// All connections of one client.
+pub(super) struct Links {
+    addresses: Vec<String>,
+    open: BTreeMap<(Lane, u8), Link>,
+    /// Connections whose command was given up; kept so that they stay open.
+    abandoned: Vec<Link>,
+    arrivals: mpsc::UnboundedSender<Arrival>,
+    requests: u64,
+}
+
+/// The way to one connection's task; dropping it closes the connection.
+type Link = mpsc::UnboundedSender<(u64, Vec<u8>)>;
+
+impl Links {
+    /// No connection yet; what comes of them goes to `arrivals`.
+    pub fn new(addresses: Vec<String>, arrivals: mpsc::UnboundedSender<Arrival>) -> Self {
+        Self {
+            addresses,
+            open: BTreeMap::new(),
+            abandoned: Vec::new(),
+            arrivals,
+            requests: 0,
+        }
+    }
+
+    /// Sends a command and gives its number. Its reply or failure arrives
+    /// later. `Err` names a node that this client was given no address for.
+    pub fn send(&mut self, thread: u8, node: u8, argv: &[Vec<u8>]) -> Result<u64, String> {
+        let address = self
+            .addresses
+            .get(usize::from(node))
+            .ok_or_else(|| format!("there is no node {node}: `init` named fewer"))?;
+        let link = self
+            .open
+            .entry((Lane::of(thread, argv), node))
+            .or_insert_with(|| {
+                let (link, inbox) = mpsc::unbounded_channel();
+                tokio::spawn(Task::new(address.clone(), self.arrivals.clone()).run(inbox));
+                link
+            });
+        self.requests += 1;
+        // The task lives as long as this sender does.
+        let _ = link.send((self.requests, encode_request(argv)));
+        Ok(self.requests)
+    }
+
+    /// The thread has given up the command that it sent to `node`. A late
+    /// answer carries a number that nobody waits for.
+    pub fn abandon(&mut self, thread: u8, node: u8) {
+        self.abandoned
+            .extend(self.open.remove(&(Lane::Thread(thread), node)));
+    }
+}
+
+/// One connection, run by a task of its own.
+struct Task {
+    address: String,
+    arrivals: mpsc::UnboundedSender<Arrival>,
+    stream: Option<TcpStream>,
+    replies: Replies,
+    /// The request whose reply comes next.
+    awaited: Option<u64>,
+}
+
+impl Task {
+    fn new(address: String, arrivals: mpsc::UnboundedSender<Arrival>) -> Self {
+        Self {
+            address,
+            arrivals,
+            stream: None,
+            replies: Replies::new(),
+            awaited: None,
+        }
+    }
+
+    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<(u64, Vec<u8>)>) {
+        loop {
+            tokio::select! {
+                biased;
+                read = next(self.stream.as_mut(), &mut self.replies) => {
+                    match read {
+                        Ok(reply) => self.take(reply),
+                        Err(error) => self.broken(&error.to_string()),
+                    }
+                }
+                request = inbox.recv(), if self.awaited.is_none() => {
+                    let Some((number, request)) = request else { return };
+                    self.write(number, &request).await;
+                }
+                // An abandoned connection is closed even if its reply never comes.
+                () = self.arrivals.closed() => return,
+            }
+        }
+    }
+
+    fn take(&mut self, reply: Reply) {
+        if let Some(message) = published(&reply) {
+            self.report(0, message);
+        } else if let Some(number) = self.awaited.take() {
+            self.report(number, News::Reply(reply));
+        } else {
+            // Nobody asked: the two ends disagree about where they are.
+            self.broken("a reply came that no command asked for");
+        }
+    }
+
+    /// Forgets the connection. A command that waits on it has an unknown outcome.
+    fn broken(&mut self, message: &str) {
+        self.stream = None;
+        if let Some(number) = self.awaited.take() {
+            self.failed(number, false, message.to_string());
+        }
+    }
+
+    async fn write(&mut self, number: u64, request: &[u8]) {
+        if self.stream.as_ref().is_some_and(has_ended) {
+            self.stream = None;
+        }
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => match self.connect().await {
+                Ok(stream) => stream,
+                Err(error) => {
+                    let message = format!("failed to connect to {}: {error}", self.address);
+                    return self.failed(number, true, message);
+                }
+            },
+        };
+        match stream.write_all(request).await {
+            Ok(()) => {
+                self.stream = Some(stream);
+                self.awaited = Some(number);
+            }
+            Err(error) => self.failed(number, false, error.to_string()),
+        }
+    }
+
+    async fn connect(&mut self) -> io::Result<TcpStream> {
+        self.replies = Replies::new();
+        let stream = TcpStream::connect(&self.address).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    fn failed(&self, number: u64, definite: bool, message: String) {
+        self.report(number, News::Failed { definite, message });
+    }
+
+    fn report(&self, request: u64, news: News) {
+        // The receiver is gone only when the whole client is.
+        let _ = self.arrivals.send(Arrival { request, news });
+    }
+}
+
+/// The next reply; never, without a connection.
+async fn next(stream: Option<&mut TcpStream>, replies: &mut Replies) -> io::Result<Reply> {
+    match stream {
+        Some(stream) => replies.next(stream).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Has the other end closed an idle connection? Asked of the kernel and not of
+/// tokio, whose view is as old as its last turn: a restart that happened just
+/// before this command must not make its outcome unknown.
+fn has_ended(stream: &TcpStream) -> bool {
+    let mut byte = [0];
+    !matches!(
+        rustix::io::read(stream, &mut byte),
+        Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR)
+    )
+}
+
+/// `["message", channel, payload]`, as a subscribed connection receives it.
+fn published(reply: &Reply) -> Option<News> {
+    let Reply::Array(parts) = reply else {
+        return None;
+    };
+    let [
+        Reply::Bulk(kind),
+        Reply::Bulk(channel),
+        Reply::Bulk(payload),
+    ] = parts.as_slice()
+    else {
+        return None;
+    };
+    (kind == b"message").then(|| News::Message {
+        channel: String::from_utf8_lossy(channel).into_owned(),
+        payload: String::from_utf8_lossy(payload).into_owned(),
+    })
+}
