@@ -34,10 +34,7 @@ pub mod lock;
 pub mod lua;
 mod nearest;
 pub mod redis;
-pub mod replay {
-    //! The gated replay of traces.
-    pub mod gate;
-}
+pub mod replay;
 pub mod report;
 pub mod scenario;
 mod shell;

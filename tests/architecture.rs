@@ -262,7 +262,7 @@ fn planted_breaches_are_found() {
         ),
         (
             "lab/client/mod.rs",
-            "use crate::replay::gate::GatePool;",
+            "use crate::replay::GatePool;",
             "uses replay",
         ),
         ("lab/client/mod.rs", "crate::worker::main()", "uses worker"),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::check::ShouldStop;
 use crate::lab::stoppable::unless;
-use crate::replay::gate::{GateOptions, GatePool, ReplayVerdict};
+use crate::replay::{GateOptions, GatePool, ReplayVerdict};
 use crate::report::model::Replay;
 use crate::trace::Trace;
 

@@ -24,7 +24,7 @@ use std::sync::mpsc::sync_channel;
 
 use crate::check::{CheckError, CheckResult, ExploreOptions, Observer, ShouldStop, Sizes, Verdict};
 use crate::lock::LockFile;
-use crate::replay::gate::GateOptions;
+use crate::replay::GateOptions;
 use crate::report;
 use crate::report::model::{
     self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,

@@ -8,7 +8,7 @@ use crate::lab::binaries::{self, Binary};
 use crate::lab::clock::Library;
 use crate::lab::proxy::toxiproxy;
 use crate::lab::stoppable::unless;
-use crate::replay::gate::{GateOptions, ProxyKind};
+use crate::replay::{GateOptions, ProxyKind};
 
 use super::{Failure, machine, signals};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-use crate::replay::gate::{GatePool, ReplayReport, ReplayVerdict};
+use crate::replay::{GatePool, ReplayReport, ReplayVerdict};
 use crate::trace::{self, TraceError};
 
 use super::check::Format;

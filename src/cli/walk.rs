@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::check::Checker;
-use crate::replay::gate::{GatePool, ReplayVerdict};
+use crate::replay::{GatePool, ReplayVerdict};
 
 use super::check::{failure, write_trace};
 use super::plan::LockArgs;

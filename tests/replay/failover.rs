@@ -3,7 +3,7 @@
 use crate::gate_support::{RUNS, Script, assert_reproduced, is_seen, options as gate, reproduces};
 use crate::world_support::{builtin, options, results, set, small, violation};
 use lockproof::check::Checker;
-use lockproof::replay::gate::GatePool;
+use lockproof::replay::GatePool;
 use lockproof::trace::{Event, Fault, Trace, validate};
 
 /// The same steps, but no replica lags, so nothing is lost.

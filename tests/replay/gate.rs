@@ -7,7 +7,7 @@ use crate::gate_support::{
 use lockproof::lab::binaries::{find, server_directories, tool_directories};
 use lockproof::lab::proxy::toxiproxy;
 use lockproof::redis::Reply;
-use lockproof::replay::gate::{GatePool, ProxyKind, ReplayVerdict, replay};
+use lockproof::replay::{GatePool, ProxyKind, ReplayVerdict, replay};
 use lockproof::trace::{Fault, Outcome, Trace};
 
 #[tokio::test]

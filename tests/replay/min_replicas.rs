@@ -11,7 +11,7 @@ use lockproof::lab::binaries::{self, Binary};
 use lockproof::lab::server::{Fleet, Server, ServerOptions};
 use lockproof::lock::Op;
 use lockproof::redis::Reply;
-use lockproof::replay::gate::GatePool;
+use lockproof::replay::GatePool;
 use lockproof::trace::{Event, Fault, Trace, validate};
 use lockproof::world::moves::Move;
 
@@ -257,7 +257,7 @@ async fn random_walks_agree_with_real_servers() {
         let (file, sizes) = (builtin(lock), small(lock));
         let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
         let set = set(words, sizes.ttl_ticks);
-        let mut pool = GatePool::new(lockproof::replay::gate::GateOptions {
+        let mut pool = GatePool::new(lockproof::replay::GateOptions {
             patience: PATIENCE,
             ..gate()
         });

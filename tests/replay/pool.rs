@@ -6,7 +6,7 @@ use crate::gate_support::{
     Script, assert_reproduced, happy_path, held, late_del, ok, options, reason,
 };
 use lockproof::lab::client::ClientCommand;
-use lockproof::replay::gate::{GatePool, ReplayVerdict, replay};
+use lockproof::replay::{GatePool, ReplayVerdict, replay};
 use lockproof::trace::Trace;
 
 fn shell(script: &str) -> ClientCommand {

@@ -9,7 +9,7 @@ use crate::gate_support::{assert_reproduced, divergence, options as gate, reason
 use crate::world_support::{NoClock, builtin, options, planted, planted_path, set, sizes};
 use lockproof::check::{CheckResult, Checker, Verdict};
 use lockproof::lock::LockFile;
-use lockproof::replay::gate::{GatePool, ReplayReport};
+use lockproof::replay::{GatePool, ReplayReport};
 use lockproof::trace::{Event, Fault, Trace, validate};
 use lockproof::world::catalogue::PROPERTIES;
 

@@ -9,7 +9,7 @@ use crate::gate_support::{
 use crate::world_support::{builtin, options, results, set, small, violated, violation};
 use lockproof::check::{CheckError, Checker, Verdict};
 use lockproof::redis::Reply;
-use lockproof::replay::gate::{GateOptions, GatePool};
+use lockproof::replay::{GateOptions, GatePool};
 use lockproof::trace::{Event, Fault, Trace, validate};
 
 fn faults(trace: &Trace) -> impl Iterator<Item = &Fault> {

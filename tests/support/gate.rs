@@ -4,7 +4,7 @@ use lockproof::lab::binaries::{find_default, server_directories};
 use lockproof::lab::clock::Library;
 use lockproof::lock::LockFile;
 use lockproof::redis::Reply;
-use lockproof::replay::gate::{GateOptions, GatePool, ReplayReport, ReplayVerdict};
+use lockproof::replay::{GateOptions, GatePool, ReplayReport, ReplayVerdict};
 use lockproof::trace::{
     ClientView, EPOCH_MS, Event, Fault, LockRef, Outcome, SCHEMA, Setup, Step, Trace, validate,
 };
