@@ -2,7 +2,7 @@
 //!
 //! The concrete simulation runs live client programs against formal servers
 //! with real tokens and absolute times, in the order that a path says. What a move
-//! does say the notes of its rule ([`super::log`]); there are no rules here. It does
+//! does say the notes of its rule (`world/log.rs`); there are no rules here. It does
 //! two jobs: it writes the [`Trace`] that a real server replays, and it checks
 //! the tables, for after every move each live client must be in the class, and
 //! each server in the keyspace, that the path claims.
