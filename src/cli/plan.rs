@@ -26,7 +26,7 @@ pub struct LockArgs {
     /// One assumption set: these fault switches together (comma separated)
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub assume: Vec<String>,
-    /// One assumption set: every fault switch together
+    /// One assumption set: every fault switch that can be on beside the others
     #[arg(long, conflicts_with = "assume")]
     pub all: bool,
     /// How often a fault may strike, 1 to 7 (repeatable)
@@ -94,9 +94,8 @@ impl LockArgs {
         let parts = sizes.ttl_ticks / self.ttl_ticks.unwrap_or(3).max(1);
         let ticks = (sizes.ttl_ticks, parts);
         let sets = if self.all {
-            // A setting of servers, which takes behaviours away as well.
             let faults = FAULTS.iter().map(|info| info.fault);
-            vec![self.switches(faults.filter(|fault| *fault != Fault::MinReplicas), ticks)?]
+            vec![self.switches(faults.filter(|fault| fault.joins_all()), ticks)?]
         } else if self.assume.is_empty() {
             let mut sets = vec![Vec::new()];
             for info in &FAULTS {

@@ -444,6 +444,15 @@ impl Fault {
             .map(|info| info.fault)
     }
 
+    /// It is on when all are to be: the model follows it beside the others, and it only
+    /// adds behaviours.
+    pub fn joins_all(self) -> bool {
+        !matches!(
+            self,
+            Fault::MinReplicas | Fault::NodeDown | Fault::DelayedRestart
+        )
+    }
+
     /// What the fault does to commands on their way.
     pub fn harm(self) -> Harm {
         match self {

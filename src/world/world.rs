@@ -87,6 +87,8 @@ pub struct World {
     pub(super) nodes: Vec<NodeFields>,
     /// `cut[client * nodes + node]`: 0, or what the link swallows (see `rules/partition.rs`).
     pub(super) cut: Vec<Field>,
+    /// Links can swallow what goes one way.
+    pub(super) one_way: bool,
     /// `moved[client * nodes + node]`: while the node's old server is still
     /// there, the client uses the new one.
     pub(super) moved: Vec<Field>,
@@ -192,6 +194,7 @@ impl World {
         Ok(World {
             bare,
             slots_used: config.slots(),
+            one_way: config.one_way(),
             lag: config.lag(),
             fresh: tables.class_of[0],
             reached: Reached::new(tables.closure.poisons.len(), tables.closure.commands.len()),

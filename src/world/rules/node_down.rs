@@ -81,6 +81,9 @@ impl World {
         visit: &mut Visit<'_, L>,
     ) -> bool {
         let (node, field) = (index as u8, self.nodes[index].down);
+        if !field.exists() {
+            return false;
+        }
         let down = state.get(field);
         if down > self.config.least_down() {
             let mut step = Step::from(self, state);

@@ -16,9 +16,14 @@ const REQUESTS: usize = 2;
 const REPLIES: usize = 3;
 
 impl WorldConfig {
+    /// Links can swallow what goes one way.
+    pub(in crate::world) fn one_way(&self) -> bool {
+        self.switch(Fault::PartitionOneWay).0 > 0
+    }
+
     /// The most that a link can swallow.
     pub(in crate::world) fn most_cut(&self) -> usize {
-        if self.switch(Fault::PartitionOneWay).0 > 0 {
+        if self.one_way() {
             REPLIES
         } else {
             usize::from(self.switch(Fault::Partition).0.min(1))
@@ -30,7 +35,7 @@ impl<L: Log> Step<'_, L> {
     /// What is on its way on a link that swallows it is lost.
     #[inline]
     pub(super) fn swallow_replies(&mut self) {
-        if self.world.config.most_cut() == REPLIES {
+        if self.world.one_way {
             self.swallow(REPLIES, |message| {
                 !matches!(message.content, Content::Request(_))
             });
