@@ -11,7 +11,7 @@ use super::run::{Run, is_consequence, is_loss};
 use super::wire::{HeldReply, HeldRequest, Place};
 use crate::lab::client::protocol::{Cause, FromClient};
 use crate::redis::Reply;
-use crate::trace::Event;
+use crate::trace::{Event, Fault};
 
 /// A command's name in a trace: client, node and number.
 pub(super) type Key = (u8, u8, u32);
@@ -347,11 +347,23 @@ impl Run<'_> {
         })
     }
 
+    /// The command fails definitely, and not after a pause that held it back.
     fn will_be_refused(&self, sent_at: usize, key: Key) -> bool {
-        self.trace.steps[sent_at..].iter().any(|step| {
-            matches!(&step.event, Event::Fail { client, node, message, definite: true }
-                if (*client, *node, *message) == key)
-        })
+        let fate = self.trace.steps[sent_at..]
+            .iter()
+            .find_map(|step| match &step.event {
+                Event::Fail {
+                    client,
+                    node,
+                    message,
+                    definite,
+                } if (*client, *node, *message) == key => Some(*definite),
+                Event::Fault {
+                    fault: Fault::ClientPause { client, held },
+                } if *client == key.0 && held.contains(&key.2) => Some(false),
+                _ => None,
+            });
+        fate.unwrap_or(false)
     }
 
     pub(super) fn take_stage(&mut self, key: Key) -> Result<Stage, Stop> {

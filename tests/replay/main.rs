@@ -11,6 +11,7 @@ mod adapter_protocol;
 mod failover;
 mod gate;
 mod min_replicas;
+mod outages;
 mod pool;
 mod properties;
 mod wait;

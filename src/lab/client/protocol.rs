@@ -138,7 +138,7 @@ pub struct Init {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
     /// A file or pipe to append notes of the lock's commands to, for lockproof's
-    /// own worker (`replay::notes`).
+    /// own worker (`lab::client::notes`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
     /// Who moves the client's clock.

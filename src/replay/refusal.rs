@@ -1,0 +1,49 @@
+//! Clients that call a server that is gone again and again.
+//!
+//! A refused connection is no message that a proxy could hold: a client hears of it at
+//! once, and goes on. One that calls again without a pause is far ahead of any trace by
+//! the time of the next step, so a trace of it cannot be enforced.
+
+use super::Stop;
+use super::run::is_consequence;
+use crate::trace::{Event, Step, Trace};
+
+/// If such a client has called by this step, that is why the replay stopped there.
+pub(super) fn blame_a_client_that_goes_on(trace: &Trace, at: usize, stop: Stop) -> Stop {
+    let refused = trace.steps.iter().enumerate();
+    let mut refused = refused.filter_map(|(fails, step)| match step.event {
+        Event::Fail {
+            client,
+            message,
+            definite: true,
+            ..
+        } => Some((fails, client, message)),
+        _ => None,
+    });
+    let ahead = refused.find(|(fails, client, message)| {
+        let sent = |step: &Step| matches!(step.event, Event::Send { message: sent, .. } if sent == *message);
+        let sent = trace.steps.iter().position(sent).unwrap_or(0);
+        let late = hears_late(&trace.steps[sent..*fails]);
+        sent <= at && (late || calls_again(&trace.steps[fails + 1..], *client))
+    });
+    match ahead {
+        None => stop,
+        Some((_, client, _)) => Stop::NotReplayable(format!(
+            "client {client} calls a server that is gone again and again without a pause; it \
+             hears of each refusal at once, so nothing can hold it where the trace has it"
+        )),
+    }
+}
+
+/// Something else happens between the call and the news that it was refused.
+fn hears_late(between: &[Step]) -> bool {
+    let other =
+        |step: &Step| !is_consequence(&step.event) && !matches!(step.event, Event::Fail { .. });
+    between.iter().any(other)
+}
+
+/// What the client does upon the news is another call.
+fn calls_again(after: &[Step], of_client: u8) -> bool {
+    let mut now = after.iter().take_while(|step| is_consequence(&step.event));
+    now.any(|step| matches!(step.event, Event::Send { client, .. } if client == of_client))
+}
