@@ -1,8 +1,8 @@
-//! Clients that call a server that is gone again and again.
+//! Clients that go on before a trace has them do so.
 //!
 //! A refused connection is no message that a proxy could hold: a client hears of it at
-//! once, and goes on. One that calls again without a pause is far ahead of any trace by
-//! the time of the next step, so a trace of it cannot be enforced.
+//! once, and goes on. Where a trace has it hear later, or call again without a pause, the
+//! client may be ahead of the trace by then, and such a trace cannot be enforced.
 
 use super::Stop;
 use super::run::is_consequence;
@@ -29,8 +29,8 @@ pub(super) fn blame_a_client_that_goes_on(trace: &Trace, at: usize, stop: Stop) 
     match ahead {
         None => stop,
         Some((_, client, _)) => Stop::NotReplayable(format!(
-            "client {client} calls a server that is gone again and again without a pause; it \
-             hears of each refusal at once, so nothing can hold it where the trace has it"
+            "client {client} hears of a refused connection at once, and went on before the \
+             trace has it do so; nothing can hold it back"
         )),
     }
 }

@@ -4,7 +4,7 @@ use lockproof::lock::{Op, Phase, Waiting};
 use lockproof::world::catalogue::Fault;
 
 use crate::time;
-use crate::world::{Cargo, Cut, Message, Setup, State};
+use crate::world::{Cargo, Cut, Setup, State};
 
 /// Most holds of one client at once.
 const NESTED_MAX: u8 = 2;
@@ -112,11 +112,6 @@ impl From<Move> for Action {
 /// All moves but for pauses that hold requests back, and orders beside the first.
 pub fn enabled(setup: &Setup, state: &State) -> Vec<Move> {
     let mut moves = Vec::new();
-    // Who is refused hears of it before anything else happens.
-    let refused = |m: &&Message| *m.cargo == Cargo::Refused && state.clients[m.client].runs();
-    if let Some(message) = state.messages.iter().find(refused).filter(|_| !setup.spins) {
-        return vec![Move::Deliver { id: message.id }];
-    }
     for client in 0..setup.clients {
         client_moves(setup, state, client, &mut moves);
     }

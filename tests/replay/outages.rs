@@ -111,7 +111,7 @@ return {
             ReplayVerdict::Reproduced => {}
             ReplayVerdict::NotReplayable { reason } => {
                 assert!(
-                    reason.contains("again and again without a pause"),
+                    reason.contains("hears of a refused connection at once"),
                     "{reason}"
                 );
                 told += 1;

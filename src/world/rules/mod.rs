@@ -169,9 +169,6 @@ impl World {
             self.choices(state, client, thread, visit);
             return;
         }
-        if self.refusals(state, visit) {
-            return;
-        }
         for client in 0..self.clients.len() {
             self.client_moves(state, client, visit);
             self.message_moves(state, client, visit);
@@ -224,7 +221,7 @@ impl<'w, L: Log> Step<'w, L> {
     }
 
     fn finish(mut self, step: Move, visit: &mut Visit<'_, L>) {
-        self.swallow_replies();
+        self.swallow();
         let transition = Transition {
             action: step.encode(),
             state: self.state,

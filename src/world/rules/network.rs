@@ -233,7 +233,7 @@ impl<L: Log> Step<'_, L> {
         self.judge_the_dead();
     }
 
-    pub(super) fn deliver(&mut self, client: usize, slot: usize, message: Message) {
+    fn deliver(&mut self, client: usize, slot: usize, message: Message) {
         self.take(client, slot);
         let thread = message.thread;
         match message.content {

@@ -2,7 +2,7 @@
 //!
 //! A server's kernel answers a connection to a port on which nobody listens at once
 //! (RFC 9293, section 3.5.2: a reset), so the client knows that its command was not
-//! executed, and it knows before anything else happens.
+//! executed. It hears of it before the next tick; the server may be back by then.
 
 use super::Step;
 use super::Visit;
@@ -10,10 +10,10 @@ use super::nodes::Kept;
 use crate::world::catalogue::Fault;
 use crate::world::config::WorldConfig;
 use crate::world::layout::State;
-use crate::world::log::{Log, Unread};
-use crate::world::message::{Content, Message};
-use crate::world::moves::{Act, Move};
-use crate::world::system::Action;
+use crate::world::log::Log;
+use crate::world::message::Content;
+use crate::world::moves::Move;
+use crate::world::system::{Action, System};
 use crate::world::world::World;
 
 /// Both switches: the server stays away for up to its size, or for all of it.
@@ -108,42 +108,23 @@ impl World {
         false
     }
 
-    /// Who was refused hears of it: the move, and the state after it.
+    /// Somebody who was refused hears of it: the move, and the state after it.
     pub(in crate::world) fn first_refusal(&self, state: &State) -> Option<(Action, State)> {
+        let refused = |step: Move| match step {
+            Move::Deliver { client, slot } => {
+                let message = self.message_in(state, client, slot);
+                message.is_some_and(|message| message.content == Content::Refused)
+            }
+            _ => false,
+        };
         let mut first = None;
-        let open = (0..self.clients.len()).any(|client| self.open_thread(state, client).is_some());
-        if !open {
-            self.refusals(state, &mut |transition, Unread| {
-                // Pauses come first, and the move without one last.
-                first = Some((transition.action, transition.state));
+        if self.tables.needs.refused {
+            self.edges(state, &mut |transition| {
+                if Move::decode(transition.action).is_some_and(refused) {
+                    first.get_or_insert((transition.action, transition.state));
+                }
             });
         }
         first
-    }
-
-    /// Who was refused hears of it before anything else happens, unless it calls again
-    /// and again and no time would pass; true if somebody was.
-    pub(super) fn refusals<L: Log>(&self, state: &State, visit: &mut Visit<'_, L>) -> bool {
-        if !self.tables.needs.refused {
-            return false;
-        }
-        let refused = |client: usize, message: &Message| {
-            message.content == Content::Refused
-                && message.awaited
-                && self.runs(state, client)
-                && !self.spins(state, client, message.thread)
-        };
-        for client in 0..self.clients.len() {
-            for slot in 0..self.config.slots() {
-                let message = self.message(state, client, slot);
-                if let Some(message) = message.filter(|message| refused(client, message)) {
-                    let mut step = Step::from(self, state);
-                    step.deliver(client, slot, message);
-                    step.finish_act(client as u8, Act::Deliver(slot as u8), visit);
-                    return true;
-                }
-            }
-        }
-        false
     }
 }

@@ -6,7 +6,7 @@ use crate::world::catalogue::Fault;
 use crate::world::config::WorldConfig;
 use crate::world::layout::State;
 use crate::world::log::Log;
-use crate::world::message::{Content, Message};
+use crate::world::message::Content;
 use crate::world::moves::Move;
 use crate::world::world::World;
 
@@ -32,17 +32,15 @@ impl WorldConfig {
 }
 
 impl<L: Log> Step<'_, L> {
-    /// What is on its way on a link that swallows it is lost.
+    /// What is on its way on a link that swallows one way is lost.
     #[inline]
-    pub(super) fn swallow_replies(&mut self) {
+    pub(super) fn swallow(&mut self) {
         if self.world.one_way {
-            self.swallow(REPLIES, |message| {
-                !matches!(message.content, Content::Request(_))
-            });
+            self.lose_what_is_swallowed();
         }
     }
 
-    fn swallow(&mut self, way: usize, this: impl Fn(&Message) -> bool) {
+    fn lose_what_is_swallowed(&mut self) {
         let world = self.world;
         let mut lost = false;
         for client in 0..world.clients.len() {
@@ -50,8 +48,14 @@ impl<L: Log> Step<'_, L> {
                 let Some(message) = world.message(&self.state, client, slot) else {
                     continue;
                 };
+                let way = match message.content {
+                    Content::Request(_) if message.held || message.blocked.is_some() => continue,
+                    Content::Request(_) => REQUESTS,
+                    // The news of a connection come from the server's side as well.
+                    Content::Reply(_) | Content::Broken | Content::Refused => REPLIES,
+                };
                 let cut = world.cut(client, usize::from(message.node));
-                if self.state.get(cut) == way && this(&message) {
+                if self.state.get(cut) == way {
                     // Those that are less move up into its place, and were looked at.
                     self.lose(client, slot, message);
                     lost = true;
@@ -96,10 +100,6 @@ impl World {
                 for (way, replies) in [(REQUESTS, false), (REPLIES, true)] {
                     let mut step = Step::fault(self, state, Fault::PartitionOneWay);
                     step.state.set(field, way);
-                    step.swallow(REQUESTS, |message| {
-                        let request = matches!(message.content, Content::Request(_));
-                        request && message.blocked.is_none() && !message.held
-                    });
                     let cut = Move::CutOneWay {
                         client,
                         node,

@@ -203,7 +203,7 @@ impl World {
 
     /// The client spins, and was not late since its last step: what is in flight for
     /// the threads that do may be late.
-    pub(super) fn spins(&self, state: &State, client: usize, thread: u8) -> bool {
+    fn spins(&self, state: &State, client: usize, thread: u8) -> bool {
         let fields = &self.clients[client];
         self.tables.spins
             && self.runs(state, client)
