@@ -326,7 +326,7 @@ fn judge(
             (Some(owner), Some(now)) => {
                 let over = now.value != element.value && now.owner == Some(client);
                 // A number is a counter that clients share.
-                let counts = is_number(&now.value) && is_number(&element.value);
+                let counts = is_counter(&now.value) && is_counter(&element.value);
                 let text = matches!(known.kind.as_str(), "string" | "hash");
                 if owner != client && over && text && !counts {
                     effect
@@ -370,8 +370,11 @@ fn others(entry: &Entry, client: u8) -> impl Iterator<Item = u8> {
     owners.into_iter()
 }
 
-fn is_number(text: &[u8]) -> bool {
-    std::str::from_utf8(text).is_ok_and(|text| text.parse::<i64>().is_ok())
+/// Larger numbers are times since 1970, in seconds or finer.
+fn is_counter(text: &[u8]) -> bool {
+    const FIRST_TIME: u64 = 1_000_000_000;
+    let number = std::str::from_utf8(text).ok().map(str::parse::<i64>);
+    matches!(number, Some(Ok(number)) if number.unsigned_abs() < FIRST_TIME)
 }
 
 fn part(key: &[u8], element: &[u8]) -> String {

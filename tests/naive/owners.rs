@@ -120,7 +120,9 @@ impl Owners {
                     who,
                 );
                 if role != Role::Queue {
-                    let over = overwritten(past, &written);
+                    let same =
+                        |element: Option<&Bytes>| counter(was.map(|(v, _)| *v), value, element);
+                    let over = overwritten(past, &|element| written(element) && !same(element));
                     effect
                         .overwritten
                         .extend(over.into_iter().filter(|one| *one != who));
@@ -199,6 +201,23 @@ fn compare(
     effect
         .victims
         .extend(lost.into_iter().filter(|one| *one != who));
+}
+
+/// A number in place of a number, and no time: a counter that clients share.
+fn counter(old: Option<&Value>, new: &Value, element: Option<&Bytes>) -> bool {
+    let text = |value: &Value| match (value, element) {
+        (Value::String(text), None) => Some(text.clone()),
+        (Value::Hash(hash), Some(field)) => hash.get(field).cloned(),
+        (Value::SortedSet(_), Some(_)) => Some(b"0".to_vec()),
+        _ => None,
+    };
+    let small = |value: &Value| {
+        let text = String::from_utf8(text(value)?).ok()?;
+        text.parse()
+            .ok()
+            .filter(|n: &i64| n.unsigned_abs() < 1_000_000_000)
+    };
+    old.is_some_and(|old| small(old).is_some() && small(new).is_some())
 }
 
 /// Whose elements were written over.

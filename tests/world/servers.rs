@@ -115,16 +115,24 @@ fn deleting_or_expiring_anothers_entry_makes_a_victim_even_where_values_are_equa
 
 #[test]
 fn writing_over_anothers_value_is_a_write_even_where_values_are_equal() {
+    let over = Effect {
+        victims: OF_A,
+        wrote: true,
+        leased: true,
+        ..Effect::default()
+    };
+    // A number in place of a number is a counter, which clients share.
     for words in ["SET lock 1 PX 3000", "SET lock 2 PX 3000"] {
-        let over = Effect {
-            overwritten: OF_A,
-            victims: OF_A,
-            wrote: true,
-            leased: true,
-            ..Effect::default()
-        };
         assert_eq!(on_as_key(words), over, "{words}");
     }
+    let text = Effect {
+        overwritten: OF_A,
+        ..over
+    };
+    assert_eq!(on_as_key("SET lock x PX 3000"), text);
+    let a_text = after(&[(A, "SET lock x PX 3000")]);
+    assert_eq!(run(&a_text, B, "SET lock x PX 3000").effect, text);
+    assert_eq!(run(&a_text, B, "SET lock 1 PX 3000").effect, text);
     let executed = run(
         &after(&[(A, "SET lock 1 PX 3000")]),
         B,
