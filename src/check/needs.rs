@@ -171,6 +171,7 @@ impl Checker<'_> {
             jumps: find(set, Fault::ClockJump).map_or(0, |switch| switch.budget),
             slots: self.world_config(set).slots() as u8,
             refusing: on(Fault::MinReplicas),
+            shared_owner: on(Fault::SharedOwner),
         }
     }
 
@@ -199,6 +200,7 @@ impl Checker<'_> {
             persistence: persistence.into(),
             replicas: u8::from(self.world_config(set).lag() > 0 || self.waits(set)),
             min_replicas: u8::from(find(set, Fault::MinReplicas).is_some()),
+            shared_owner: find(set, Fault::SharedOwner).is_some(),
         }
     }
 

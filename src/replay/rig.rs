@@ -11,7 +11,7 @@ use super::{GateError, GateOptions, Stop};
 use crate::lab::client::protocol::{ClockMode, Feature, FromClient, Init, PROTOCOL, ToClient};
 use crate::lab::client::{ClientError, ClientProcess};
 use crate::lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
-use crate::trace::{Trace, owner_name};
+use crate::trace::{Trace, owner_name, owner_of};
 
 /// What a rig is built for; one that has the right shape can be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,7 +284,7 @@ impl Rig {
             id: self.client(client)?.fresh_id(),
             protocol: PROTOCOL.to_string(),
             client,
-            owner: owner_name(client),
+            owner: owner_name(owner_of(client, setup.shared_owner)),
             nodes: self.wires.addresses(client),
             key: setup.key.clone(),
             ttl_ms: setup.ttl_ms,

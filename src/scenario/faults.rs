@@ -29,7 +29,7 @@ const fn fault(
 }
 
 /// All of them: links, clients, servers, clocks, replication.
-pub const FREE_FAULTS: [FreeFault; 17] = [
+pub const FREE_FAULTS: [FreeFault; 18] = [
     fault(
         "partition",
         "bytes between two groups stop, and are lost or late when it heals",
@@ -69,6 +69,11 @@ pub const FREE_FAULTS: [FreeFault; 17] = [
     fault(
         "client-crash",
         "client processes are killed, and replaced by new ones when it heals",
+        &["clients"],
+    ),
+    fault(
+        "client-restart",
+        "client processes are killed, and start again with the same owner ids when it heals",
         &["clients"],
     ),
     fault(

@@ -129,6 +129,10 @@ pub struct Clients {
     /// A command gives up after this many ms.
     #[schemars(range(min = 1, max = 60000))]
     pub timeout_ms: i64,
+    /// The first two are workers of one process: they use one owner id. The model's
+    /// `shared-owner`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shared_owner: bool,
 }
 
 impl Default for Clients {
@@ -137,6 +141,7 @@ impl Default for Clients {
             count: 5,
             ttl_ms: 2000,
             timeout_ms: 500,
+            shared_owner: false,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::builtin::{self, Builtin, builtins};
 /// The files of `scenarios/`.
 const SCENARIOS: &[Builtin] = builtins!("scenarios", ".toml":
     "crash-between-commands",
+    "one-owner-id",
     "gc-pause",
     "overrun",
     "server-pause",

@@ -135,13 +135,18 @@ fn min_replicas(scenario: &Scenario) -> Checked {
         let text = format!("a lag has a meaning only with `{KEY}`");
         return complain("min_replicas_max_lag_s", text);
     }
-    let name = Fault::MinReplicas.info().id;
+    one_story(scenario, KEY, asked.is_some(), Fault::MinReplicas)
+}
+
+/// What a key says of free runs, an assumption says to the model.
+fn one_story(scenario: &Scenario, key: &str, said: bool, fault: Fault) -> Checked {
+    let name = fault.info().id;
     let modelled = scenario.model.assumptions.iter().any(|one| one == name);
-    if modelled != asked.is_some() {
+    if modelled != said {
         let text = format!(
-            "`{KEY}` of the servers and `{name}` among the model's assumptions tell one story: say both or neither"
+            "`{key}` and `{name}` among the model's assumptions tell one story: say both or neither"
         );
-        return complain(if modelled { name } else { KEY }, text);
+        return complain(if modelled { name } else { key }, text);
     }
     Ok(())
 }
@@ -155,6 +160,15 @@ fn workload(scenario: &Scenario) -> Checked {
     if !(1..=60_000).contains(&clients.timeout_ms) {
         return complain("timeout_ms", "a command gives up after 1 to 60000 ms");
     }
+    if clients.shared_owner && clients.count < 2 {
+        return complain("shared_owner", "one owner id takes two clients at least");
+    }
+    one_story(
+        scenario,
+        "shared_owner",
+        clients.shared_owner,
+        Fault::SharedOwner,
+    )?;
     ordered("work_ms", workload.work_ms)?;
     ordered("rest_ms", workload.rest_ms)?;
     in_range("coupons", Some(workload.coupons), 1..=10_000_000)?;

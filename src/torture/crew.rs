@@ -274,11 +274,13 @@ impl Clients for Crew {
         Ok(())
     }
 
-    fn restart(&mut self, client: u16) -> io::Result<()> {
+    fn restart(&mut self, client: u16, same_owner: bool) -> io::Result<()> {
         let mut orders = self.named(client)?.orders.clone();
         orders.process = self.next_process;
         orders.seed = orders.seed.wrapping_add(0x9e37_79b9);
-        orders.init.owner = format!("{}-{}", orders.init.owner, orders.process);
+        if !same_owner {
+            orders.init.owner = format!("{}-{}", orders.init.owner, orders.process);
+        }
         self.next_process += 1;
         let mut member = self.member(orders)?;
         member.await_ready()?;

@@ -192,7 +192,7 @@ impl Inner {
         let doubled = self.holders.see(event, Instant::now());
         self.tally.double_holds += u64::from(doubled);
         match event.f.as_str() {
-            "client-pause" | "client-crash" => self.note_stop(event),
+            "client-pause" | "client-crash" | "client-restart" => self.note_stop(event),
             "stall" => self.note_stall(event),
             _ => {}
         }

@@ -11,6 +11,7 @@ use crate::lab::server::{Persistence, ServerOptions};
 use crate::lab::topology::{Topology, TopologyKind, TopologyOptions};
 use crate::lock::LockFile;
 use crate::scenario::{Kind as Servers, Range, Scenario};
+use crate::trace::owner_of;
 
 /// The key that all clients compete for on servers of our own; on attached ones it is
 /// drawn.
@@ -120,6 +121,7 @@ pub(super) fn orders(
         .seed
         .wrapping_mul(1_000_003)
         .wrapping_add(u64::from(client));
+    let owner = owner_of(client as u8, scenario.clients.shared_owner);
     Orders {
         process: client,
         adapter: (options.program.clone(), vec!["worker".into()]),
@@ -127,7 +129,7 @@ pub(super) fn orders(
             id: 0,
             protocol: PROTOCOL.into(),
             client: client as u8,
-            owner: format!("client-{client}"),
+            owner: format!("client-{owner}"),
             nodes: topology.client_addresses(client as u16),
             key: topology.options().lock_key.clone(),
             ttl_ms: scenario.clients.ttl_ms,

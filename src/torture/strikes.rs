@@ -88,9 +88,10 @@ enum End {
 }
 
 /// These do all that they do at once.
-const AT_ONCE: [&str; 6] = [
+const AT_ONCE: [&str; 7] = [
     "client-pause",
     "client-crash",
+    "client-restart",
     "node-restart",
     "power-loss",
     "clock-jump",

@@ -39,6 +39,12 @@ pub fn owner_name(client: u8) -> String {
     format!("client-{}", char::from(b'A'.wrapping_add(client)))
 }
 
+/// The client whose owner id `client` uses: its own, or where A and B are two workers of
+/// one process (`shared`), A's for both.
+pub fn owner_of(client: u8, shared: bool) -> u8 {
+    if shared && client == 1 { 0 } else { client }
+}
+
 /// One run of a lock, step by step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -107,6 +113,9 @@ pub struct Setup {
     /// The servers' `min-replicas-to-write`, 0 or 1.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub min_replicas: u8,
+    /// Clients A and B are two workers of one process: they use one owner id, A's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared_owner: bool,
 }
 
 fn is_zero(count: &u8) -> bool {

@@ -193,6 +193,7 @@ impl Property {
 pub enum Fault {
     ClientCrash,
     ClientRestart,
+    SharedOwner,
     ClientPause,
     Overrun,
     Delay,
@@ -286,7 +287,7 @@ const fn promotion(info: FaultInfo) -> FaultInfo {
 }
 
 /// Every fault switch, in table order.
-pub const FAULTS: [FaultInfo; 21] = [
+pub const FAULTS: [FaultInfo; 22] = [
     fault(
         Fault::ClientCrash,
         "client-crash",
@@ -296,6 +297,11 @@ pub const FAULTS: [FaultInfo; 21] = [
         Fault::ClientRestart,
         "client-restart",
         "a client dies, or has died, and starts again with the same owner id and no memory; its requests in flight still arrive",
+    ),
+    fault(
+        Fault::SharedOwner,
+        "shared-owner",
+        "the first two clients are workers of one process and use one owner id",
     ),
     sized(
         fault(
@@ -449,7 +455,7 @@ impl Fault {
     pub fn joins_all(self) -> bool {
         !matches!(
             self,
-            Fault::MinReplicas | Fault::NodeDown | Fault::DelayedRestart
+            Fault::SharedOwner | Fault::MinReplicas | Fault::NodeDown | Fault::DelayedRestart
         )
     }
 
@@ -467,6 +473,7 @@ impl Fault {
             Fault::Delay | Fault::NodePause => Harm::HoldsUp,
             Fault::ClientCrash
             | Fault::ClientRestart
+            | Fault::SharedOwner
             | Fault::Overrun
             | Fault::Loss
             | Fault::Partition

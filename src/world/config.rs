@@ -95,6 +95,11 @@ impl WorldConfig {
         self.switch(Fault::MinReplicas).0 > 0
     }
 
+    /// Clients A and B are two workers of one process, with one owner id.
+    pub fn shares_owner(&self) -> bool {
+        self.switch(Fault::SharedOwner).0 > 0
+    }
+
     /// The value of `silent` at which a replica counts as gone.
     pub(super) fn gone(&self) -> usize {
         let (budget, ticks) = self.switch(Fault::MinReplicas);

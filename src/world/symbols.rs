@@ -8,7 +8,8 @@
 //! - a token is client A's token number 0 of its current attempt; 1, 2 .. are
 //!   older ones that a message in flight still names, and from [`STALE`] on older
 //!   ones that only servers and replies have;
-//! - an owner (the client's stable identity) is client A's.
+//! - an owner (the client's stable identity) is client A's, and B's too where both
+//!   are workers of one process.
 //!
 //! A client program sees the same texts from its own side ([`crate::lua::view`]): its
 //! own token, older ones of its own, somebody else's. Those of one reply are told
@@ -18,6 +19,7 @@
 use crate::lua::text::{self, Far, Name, NameKind, Reading, Span, Symbol};
 use crate::lua::{Scale, mark, view};
 use crate::redis::Reply;
+use crate::trace;
 
 /// What the clock of a server of a model shows (ms) when it is right.
 pub const PRESENT: i64 = 5_000_000_000_000;
@@ -134,10 +136,30 @@ fn later(span: Span, reading: Reading, scale: Scale, place: Option<u32>) -> Symb
     Symbol::Time(span, reading)
 }
 
+/// The clients of which texts tell.
+#[derive(Clone, Copy, Debug)]
+pub struct People {
+    pub clients: u8,
+    /// A and B use one owner id.
+    pub shared_owner: bool,
+}
+
+impl People {
+    /// The owner name that a client uses.
+    fn owner(self, client: u8) -> Name {
+        owner(trace::owner_of(client, self.shared_owner))
+    }
+
+    /// The client that comes so many after `me`.
+    fn after(self, me: u8, many: u8) -> u8 {
+        (me + many) % self.clients.max(1)
+    }
+}
+
 /// Texts of one reply as client `me` sees them, whose clock is `skew` ticks ahead.
 pub struct ToLocal {
     pub me: u8,
-    pub clients: u8,
+    pub people: People,
     pub skew: i32,
     pub scale: Scale,
     /// Tokens met so far.
@@ -146,10 +168,10 @@ pub struct ToLocal {
 
 impl ToLocal {
     /// Nothing met yet.
-    pub fn new(me: u8, clients: u8, skew: i32, scale: Scale) -> ToLocal {
+    pub fn new(me: u8, people: People, skew: i32, scale: Scale) -> ToLocal {
         ToLocal {
             me,
-            clients,
+            people,
             skew,
             scale,
             seen: Vec::new(),
@@ -162,7 +184,7 @@ impl ToLocal {
             match symbol {
                 Symbol::Name(name) => Symbol::Name(self.name(name)),
                 Symbol::Time(span, reading) => {
-                    let reading = by(reading, self.clients - self.me, self.clients);
+                    let reading = by(reading, self.people.clients - self.me, self.people);
                     later(span.later(-self.skew), reading, self.scale, None)
                 }
                 other => other,
@@ -173,19 +195,13 @@ impl ToLocal {
 
     fn name(&mut self, name: Name) -> Name {
         let client = name.who.wrapping_sub(b'A');
-        let other = (client + self.clients - self.me) % self.clients.max(1);
+        let other = self.people.after(client, self.people.clients - self.me);
         if name.kind == NameKind::Owner {
-            return match other {
-                0 => Name {
-                    who: view::OWN,
-                    mark: b'0',
-                    ..name
-                },
-                other => Name {
-                    who: view::FOREIGN,
-                    mark: mark(other, 0),
-                    ..name
-                },
+            let own = name == self.people.owner(self.me);
+            return Name {
+                who: if own { view::OWN } else { view::FOREIGN },
+                mark: if own { b'0' } else { mark(other, 0) },
+                ..name
             };
         }
         if other == 0 && name.mark == 0 {
@@ -216,26 +232,26 @@ impl ToLocal {
 }
 
 /// A kept reading of the client that comes so many after the one it names; an own one stays.
-fn by(reading: Reading, after: u8, clients: u8) -> Reading {
+fn by(reading: Reading, after: u8, people: People) -> Reading {
     match reading.client() {
-        Some(client) => reading.renamed(u16::from((client + after) % clients.max(1))),
+        Some(client) => reading.renamed(u16::from(people.after(client, after))),
         None => reading,
     }
 }
 
 /// A client's text as the servers see it.
-pub fn to_server(text: &[u8], me: u8, clients: u8, skew: i32, scale: Scale) -> Vec<u8> {
+pub fn to_server(text: &[u8], me: u8, people: People, skew: i32, scale: Scale) -> Vec<u8> {
     text::map_symbols(text, |symbol, out| {
         match symbol {
             Symbol::Name(name) => Symbol::Name(match (name.kind, name.who) {
                 (NameKind::Token, _) => token(me, 0),
-                (NameKind::Owner, view::OWN) => owner(me),
-                (NameKind::Owner, _) => owner((me + (name.mark >> 4)) % clients.max(1)),
+                (NameKind::Owner, view::OWN) => people.owner(me),
+                (NameKind::Owner, _) => people.owner(people.after(me, name.mark >> 4)),
             }),
             Symbol::Time(span, reading) => {
                 let reading = match reading.is_sent() {
                     true => reading.keep(me),
-                    false => by(reading, me, clients),
+                    false => by(reading, me, people),
                 };
                 later(span.later(skew), reading, scale, None)
             }
@@ -328,6 +344,13 @@ mod tests {
         horizon_ms: 3003,
     };
 
+    fn apart(clients: u8) -> People {
+        People {
+            clients,
+            shared_owner: false,
+        }
+    }
+
     fn stamp(ms: i64, ticks: i32) -> Vec<u8> {
         Symbol::Time(Span { ms, ticks }, Reading::default()).text()
     }
@@ -353,7 +376,7 @@ mod tests {
     fn a_token_is_own_to_one_client_and_foreign_to_the_other() {
         let text = [name(token(0, 0)), name(token(0, 1)), name(owner(1))].concat();
         let seen = |me| {
-            let local = ToLocal::new(me, 2, 0, SCALE).text(&text);
+            let local = ToLocal::new(me, apart(2), 0, SCALE).text(&text);
             let names: Vec<u8> = text::symbols(&local)
                 .map(|symbol| match symbol {
                     Symbol::Name(name) => name.who,
@@ -378,7 +401,7 @@ mod tests {
     #[test]
     fn a_reply_tells_its_own_tokens_apart() {
         let text = [name(token(0, 0)), name(token(0, 6)), name(token(0, 0))].concat();
-        let local = ToLocal::new(1, 2, 0, SCALE).text(&text);
+        let local = ToLocal::new(1, apart(2), 0, SCALE).text(&text);
         let found: Vec<Symbol> = text::symbols(&local).collect();
         assert_eq!(found[0], found[2]);
         assert_ne!(found[0], found[1]);

@@ -111,6 +111,16 @@ fn contradictions_are_told_with_their_line() {
             "replicated",
         ),
         (
+            "[\"client-pause\"]",
+            "[\"client-pause\", \"shared-owner\"]",
+            "`shared_owner` and `shared-owner` among the model's assumptions tell one story",
+        ),
+        (
+            "kind = \"single\"",
+            "kind = \"single\"\n[clients]\nshared_owner = true",
+            "`shared_owner` and `shared-owner` among the model's assumptions tell one story",
+        ),
+        (
             "fault_ms = [2300, 2800]",
             "fault_ms = [2800, 2300]",
             "from the smaller to the larger",

@@ -323,7 +323,7 @@ impl Clients for Sleepers {
         self.processes[usize::from(client)].kill()
     }
 
-    fn restart(&mut self, client: u16) -> std::io::Result<()> {
+    fn restart(&mut self, client: u16, _: bool) -> std::io::Result<()> {
         self.processes[usize::from(client)] = sleeper();
         Ok(())
     }

@@ -50,7 +50,7 @@ impl<F: Fn(usize) -> Vec<Holding> + Send> Clients for Scripted<F> {
         self.note("kill", client)
     }
 
-    fn restart(&mut self, client: u16) -> io::Result<()> {
+    fn restart(&mut self, client: u16, _: bool) -> io::Result<()> {
         self.note("restart", client)
     }
 

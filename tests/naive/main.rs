@@ -43,10 +43,11 @@ fn set(words: &str, ttl_ticks: u8) -> Vec<Switch> {
     words.split_whitespace().map(switch).collect()
 }
 
-const SETS: [&str; 16] = [
+const SETS: [&str; 17] = [
     "",
     "client-crash",
     "client-restart",
+    "shared-owner",
     "client-pause",
     "overrun",
     "delay",

@@ -451,7 +451,7 @@ impl<'s> Step<'s> {
         let offset_ms = self.state.clients[client].ghost.offset_ms;
         self.crash(client);
         let now_ms = setup.texts.epoch_ms() + self.state.tick * setup.step_ms + offset_ms;
-        let owner = setup.texts.owner(client);
+        let owner = setup.owner(client);
         let one = self.state.client_mut(client);
         one.program = Program::start(&setup.file, &setup.config, &owner, now_ms)?;
         one.ghost.crashed = false;

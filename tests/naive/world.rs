@@ -37,6 +37,12 @@ impl Setup {
         found.map_or((0, 0), |switch| (switch.budget, switch.size))
     }
 
+    /// The owner id of a client: A and B may have one.
+    pub fn owner(&self, client: usize) -> String {
+        let shared = self.switch(Fault::SharedOwner).0 > 0 && client == 1;
+        self.texts.owner(if shared { 0 } else { client })
+    }
+
     pub fn nodes(&self) -> usize {
         usize::from(self.config.nodes)
     }
@@ -71,7 +77,7 @@ impl Texts {
         }
     }
 
-    pub fn owner(&self, client: usize) -> String {
+    fn owner(&self, client: usize) -> String {
         match self {
             Texts::Readable => trace::owner_name(client as u8),
             Texts::Random { seed, .. } => word(*seed, client as u64 + 1, u64::MAX),
@@ -295,7 +301,7 @@ impl State {
     pub fn start(setup: &Setup) -> Result<State, LockError> {
         let epoch_ms = setup.texts.epoch_ms();
         let clients = (0..setup.clients).map(|client| {
-            let owner = setup.texts.owner(client);
+            let owner = setup.owner(client);
             let program = Program::start(&setup.file, &setup.config, &owner, epoch_ms)?;
             Ok(Arc::new(Client::new(program)))
         });

@@ -37,6 +37,8 @@ async fn random_walks_agree_with_real_servers() {
         ("token-renewed", "node-down client-restart"),
         ("token", "client-restart client-skew failover"),
         ("reentrant-hash", "client-crash client-restart*2"),
+        ("reentrant-hash", "shared-owner client-restart"),
+        ("token", "shared-owner failover"),
         ("token-wait", "partition-one-way failover"),
         (
             "setnx-expire",

@@ -102,6 +102,7 @@ impl Script {
                     persistence: "none".to_string(),
                     replicas: 0,
                     min_replicas: 0,
+                    shared_owner: false,
                 },
                 assumptions: Vec::new(),
                 property: None,

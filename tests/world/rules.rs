@@ -431,6 +431,18 @@ fn a_new_cut_one_way_swallows_what_is_in_flight_that_way() {
 }
 
 #[test]
+fn two_workers_with_one_owner_id_hold_a_reentrant_lock_at_once() {
+    let mut drive = Drive::of(&builtin("reentrant-hash"), "shared-owner");
+    drive.acquire(A).answer(A).acquire(B).answer(B);
+    assert!(drive.world.believes(&drive.state, 0));
+    assert!(drive.world.believes(&drive.state, 1));
+    // Each has its own token all the same.
+    let mut drive = token("shared-owner");
+    drive.acquire(A).answer(A).acquire(B).answer(B);
+    assert!(!drive.world.believes(&drive.state, 1));
+}
+
+#[test]
 fn a_client_that_starts_again_has_its_owner_and_no_memory() {
     let mut drive = Drive::of(&builtin("reentrant-hash"), "client-restart");
     drive.acquire(A).answer(A);

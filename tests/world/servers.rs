@@ -8,7 +8,7 @@ use lockproof::lua::{RefusalKind, Scale};
 use lockproof::redis::{Bytes, Reply, ScriptEngine};
 use lockproof::world::execute::{Effect, Executed, Executor};
 use lockproof::world::node::{Holders, KeyRules, Keyspace, Most};
-use lockproof::world::symbols::{self, STALE, ToLocal};
+use lockproof::world::symbols::{self, People, STALE, ToLocal};
 use proptest::prelude::*;
 
 const A: u8 = 0;
@@ -285,36 +285,44 @@ fn retirement_reaches_every_place_where_a_token_can_stand() {
     );
 }
 
+/// Four clients, A and B with one owner id or with two.
+fn four(shared_owner: bool) -> People {
+    People {
+        clients: 4,
+        shared_owner,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// What a client sends and reads back is what it sent, whatever its clock shows.
     #[test]
     fn translation_to_the_servers_and_back_is_the_identity(
-        me in 0u8..4, skew in -5i32..5, ms in -3_000i64..3_000, ticks in -3i32..3,
+        me in 0u8..4, shared: bool, skew in -5i32..5, ms in -3_000i64..3_000, ticks in -3i32..3,
     ) {
-        let local = |text: &[u8], me| ToLocal::new(me, 4, skew, FAR).text(text);
+        let local = |text: &[u8], me| ToLocal::new(me, four(shared), skew, FAR).text(text);
         let stamp = |ticks| Symbol::Time(Span { ms, ticks }, Reading::default()).text();
         let name = |name| Symbol::Name(name).text();
         let text = [
             name(symbols::token(me, 0)), b":".to_vec(), stamp(ticks), b":".to_vec(),
-            name(symbols::owner(me)), b":42".to_vec(),
+            name(symbols::owner(lockproof::trace::owner_of(me, shared))), b":42".to_vec(),
         ].concat();
         // The servers' time is what the client's clock shows, less its offset.
         let own = local(&text, me);
         prop_assert_ne!(&own, &text);
-        prop_assert_eq!(symbols::to_server(&own, me, 4, skew, FAR), text.clone());
+        prop_assert_eq!(symbols::to_server(&own, me, four(shared), skew, FAR), text.clone());
         // Everybody reads the same ms, from their own side.
         let read = local(&text, (me + 1) % 4);
         prop_assert_ne!(&read, &own);
-        prop_assert_eq!(symbols::mask_times(&symbols::to_server(&stamp(ticks), me, 4, skew, FAR)),
+        prop_assert_eq!(symbols::mask_times(&symbols::to_server(&stamp(ticks), me, four(shared), skew, FAR)),
             symbols::mask_times(&stamp(0)));
     }
 
     /// A tick on the server and on the client's clock is the same tick.
     #[test]
     fn ageing_commutes_with_translation(skew in -5i32..5, ms in -3_000i64..3_000, ticks in -3i32..3) {
-        let local = |text: &[u8]| ToLocal::new(0, 2, skew, FAR).text(text);
+        let local = |text: &[u8]| ToLocal::new(0, four(false), skew, FAR).text(text);
         let age = |text: &[u8]| symbols::age(text, 1, FAR, None);
         let stored = Symbol::Time(Span { ms, ticks }, Reading::default()).text();
         prop_assert_eq!(local(&age(&stored)), age(&local(&stored)));

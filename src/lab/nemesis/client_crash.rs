@@ -13,22 +13,36 @@ use super::{Fault, Field, Struck};
 #[derive(Clone, Debug)]
 pub struct ClientCrash {
     clients: Vec<Target>,
+    /// Those that take their places have their owner ids.
+    same_owner: bool,
     struck: Vec<u16>,
 }
 
 impl ClientCrash {
-    /// These clients.
+    /// These clients; new ones take their places.
     pub fn new(clients: &[Target]) -> ClientCrash {
         ClientCrash {
             clients: clients.to_vec(),
+            same_owner: false,
             struck: Vec::new(),
+        }
+    }
+
+    /// These clients; they start again, with the owner ids that they had.
+    pub fn and_restart(clients: &[Target]) -> ClientCrash {
+        ClientCrash {
+            same_owner: true,
+            ..ClientCrash::new(clients)
         }
     }
 }
 
 impl Fault for ClientCrash {
     fn name(&self) -> &'static str {
-        "client-crash"
+        match self.same_owner {
+            true => "client-restart",
+            false => "client-crash",
+        }
     }
 
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
@@ -53,7 +67,7 @@ impl Fault for ClientCrash {
     fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             undo("restart", &mut self.struck, |client| {
-                field.clients.restart(client)
+                field.clients.restart(client, self.same_owner)
             })
         })
     }

@@ -15,8 +15,8 @@ pub trait Clients: Send {
     /// Kills it (SIGKILL).
     fn kill(&mut self, client: u16) -> io::Result<()>;
 
-    /// Starts one in place of a killed one.
-    fn restart(&mut self, client: u16) -> io::Result<()>;
+    /// Starts one in place of a killed one, with its owner id or with a new one.
+    fn restart(&mut self, client: u16, same_owner: bool) -> io::Result<()>;
 
     /// Sets its wall clock off by so many ms from true time; 0 sets it right.
     fn skew(&mut self, client: u16, ms: i64) -> io::Result<()>;
@@ -67,7 +67,7 @@ impl Clients for NoClients {
         nobody()
     }
 
-    fn restart(&mut self, _: u16) -> io::Result<()> {
+    fn restart(&mut self, _: u16, _: bool) -> io::Result<()> {
         nobody()
     }
 

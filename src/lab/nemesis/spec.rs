@@ -76,6 +76,8 @@ pub enum FaultSpec {
     ClientPause { clients: Vec<Target> },
     /// Clients die, and are replaced when it heals.
     ClientCrash { clients: Vec<Target> },
+    /// Clients die, and start again with the same owner ids when it heals.
+    ClientRestart { clients: Vec<Target> },
     /// Clients' wall clocks are off by `ms`.
     ClientSkew { clients: Vec<Target>, ms: i64 },
     /// Servers stand still.
@@ -122,6 +124,7 @@ impl FaultSpec {
             } => Box::new(Partition::new(between, and, *one_way, *bytes)),
             FaultSpec::ClientPause { clients } => Box::new(ClientPause::new(clients)),
             FaultSpec::ClientCrash { clients } => Box::new(ClientCrash::new(clients)),
+            FaultSpec::ClientRestart { clients } => Box::new(ClientCrash::and_restart(clients)),
             FaultSpec::ClientSkew { clients, ms } => Box::new(ClientSkew::new(clients, *ms)),
             FaultSpec::ServerPause { servers } => Box::new(ServerPause::new(servers)),
             FaultSpec::NodeRestart { servers } => Box::new(NodeRestart::new(servers)),
@@ -219,6 +222,7 @@ impl FaultSpec {
             FaultSpec::WaitTimeout {}
             | FaultSpec::ClientPause { .. }
             | FaultSpec::ClientCrash { .. }
+            | FaultSpec::ClientRestart { .. }
             | FaultSpec::ClientSkew { .. } => None,
         }
     }
@@ -231,6 +235,7 @@ impl FaultSpec {
             FaultSpec::Partition { .. }
             | FaultSpec::ClientPause { .. }
             | FaultSpec::ClientCrash { .. }
+            | FaultSpec::ClientRestart { .. }
             | FaultSpec::ClientSkew { .. }
             | FaultSpec::ServerPause { .. }
             | FaultSpec::NodeRestart { .. }
@@ -266,6 +271,7 @@ impl FaultSpec {
             }
             FaultSpec::ClientPause { clients }
             | FaultSpec::ClientCrash { clients }
+            | FaultSpec::ClientRestart { clients }
             | FaultSpec::ClientSkew { clients, .. } => vec![("clients", clients.as_slice())],
             FaultSpec::ServerPause { servers }
             | FaultSpec::NodeRestart { servers }
@@ -289,6 +295,7 @@ impl FaultSpec {
             | FaultSpec::DataLimit { between, and, .. } => vec![between, and],
             FaultSpec::ClientPause { clients }
             | FaultSpec::ClientCrash { clients }
+            | FaultSpec::ClientRestart { clients }
             | FaultSpec::ClientSkew { clients, .. } => vec![clients],
             FaultSpec::ServerPause { servers }
             | FaultSpec::NodeRestart { servers }

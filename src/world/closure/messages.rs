@@ -52,9 +52,9 @@ impl Closure {
     /// A command line as the servers see it, from a client whose clock is off so.
     pub fn to_server(&self, argv: &[Bytes], client: u8, skew: usize) -> Vec<Bytes> {
         let ticks = i32::from(self.needs.skews[skew]);
-        let (clients, scale) = (self.needs.clients, self.needs.server_scale());
+        let (people, scale) = (self.needs.people(), self.needs.server_scale());
         argv.iter()
-            .map(|word| symbols::to_server(word, client, clients, ticks, scale))
+            .map(|word| symbols::to_server(word, client, people, ticks, scale))
             .collect()
     }
 
@@ -223,7 +223,7 @@ impl Closure {
     /// A reply as `client` reads it, whose clock is off so.
     pub fn local_reply(&self, reply: &Reply, client: u8, skew: usize) -> Reply {
         let ticks = i32::from(self.needs.skews[skew]);
-        let mut local = ToLocal::new(client, self.needs.clients, ticks, self.needs.scale());
+        let mut local = ToLocal::new(client, self.needs.people(), ticks, self.needs.scale());
         symbols::map_reply(reply, &mut |text| local.text(text))
     }
 

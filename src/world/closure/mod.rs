@@ -25,6 +25,7 @@ use super::execute::Effect;
 use super::interner::Interner;
 use super::node::{KeyRules, Keyspace};
 use super::program::ClientProgram;
+use super::symbols::People;
 
 pub use error::ClosureError;
 pub(super) use locals::ending_of;
@@ -68,6 +69,8 @@ pub struct Needs {
     pub slots: u8,
     /// Servers ask for a replica to write, and may lack it.
     pub refusing: bool,
+    /// Clients A and B use one owner id.
+    pub shared_owner: bool,
 }
 
 impl Needs {
@@ -77,6 +80,14 @@ impl Needs {
         usize::try_from(before)
             .unwrap_or(usize::MAX)
             .saturating_add(1)
+    }
+
+    /// The clients of which texts tell.
+    pub(super) fn people(&self) -> People {
+        People {
+            clients: self.clients,
+            shared_owner: self.shared_owner,
+        }
     }
 
     /// How clients measure times.

@@ -263,7 +263,8 @@ impl<'w> Run<'w> {
     ) -> Result<Self, ConcreteError> {
         let clients = (0..world.config.clients)
             .map(|client| {
-                let owner = texts.owners[usize::from(client)].clone();
+                let owner = trace::owner_of(client, world.config.shares_owner());
+                let owner = texts.owners[usize::from(owner)].clone();
                 let program = Program::start(file, config, &owner, texts.epoch_ms)?;
                 Ok(Client::new(program, owner))
             })
