@@ -23,22 +23,18 @@
 //!
 //! Dependencies point down this list's rows only where ARCHITECTURE.md says so.
 
-mod builtin;
+pub use lockproof_history as history;
+pub use lockproof_lab as lab;
+pub use lockproof_lua as lua;
+pub use lockproof_model::{check, lock, world};
+pub use lockproof_redis as redis;
+pub use lockproof_trace as trace;
+
 pub mod campaign;
-pub mod check;
 pub mod cli;
-mod files;
-pub mod history;
-pub mod lab;
-pub mod lock;
-pub mod lua;
-mod nearest;
-pub mod redis;
 pub mod replay;
 pub mod report;
 pub mod scenario;
 mod shell;
 pub mod torture;
-pub mod trace;
 pub mod worker;
-pub mod world;

@@ -7,25 +7,26 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Each layer, and the other layers that it may name.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
+    ("input", &[]),
     ("lua", &[]),
     ("redis", &["lua"]),
-    ("history", &[]),
-    ("trace", &["redis"]),
-    ("lock", &["lua", "redis", "trace"]),
+    ("history", &["input"]),
+    ("trace", &["input", "redis"]),
+    ("lock", &["input", "lua", "redis", "trace"]),
     ("world", &["lock", "lua", "redis", "trace"]),
     ("check", &["lock", "lua", "redis", "trace", "world"]),
     ("lab", &["redis", "trace"]),
     ("worker", &["lab", "lock", "redis", "trace"]),
     ("replay", &["lab", "lock", "redis", "trace"]),
-    ("scenario", &["lab", "world"]),
+    ("scenario", &["input", "lab", "world"]),
     (
         "torture",
         &[
             "history", "lab", "lock", "redis", "scenario", "trace", "world",
         ],
     ),
-    ("report", &["check", "history", "trace"]),
+    ("report", &["check", "history", "input", "trace"]),
     (
         "campaign",
         &[
@@ -36,8 +37,8 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     (
         "cli",
         &[
-            "campaign", "check", "history", "lab", "lock", "redis", "replay", "report", "scenario",
-            "torture", "trace", "worker", "world",
+            "campaign", "check", "history", "input", "lab", "lock", "redis", "replay", "report",
+            "scenario", "torture", "trace", "worker", "world",
         ],
     ),
 ];
@@ -76,19 +77,17 @@ fn may_not_name(layer: &str) -> Vec<&'static [&'static str]> {
 }
 
 /// The exceptions that ARCHITECTURE.md names: file, and what it may name.
-const EXCEPTIONS: [(&str, &[&str]); 1] = [("check/stateright.rs", SOCKETS)];
+const EXCEPTIONS: [(&str, &[&str]); 1] = [("crates/model/src/check/stateright.rs", SOCKETS)];
 
-/// In no layer: the crate's root, and what every layer may use.
-const OUTSIDE: [&str; 6] = [
-    "lib.rs",
-    "main.rs",
-    "builtin.rs",
-    "files.rs",
-    "nearest.rs",
-    "shell.rs",
+/// In no layer: roots of crates with several, and what every layer of the program may use.
+const OUTSIDE: [&str; 4] = [
+    "crates/model/src/lib.rs",
+    "src/lib.rs",
+    "src/main.rs",
+    "src/shell.rs",
 ];
 
-/// A file of `src/`: its path below `src/`, and its lines of code.
+/// A file: its path below the project's root, and its lines of code.
 struct Source {
     path: String,
     lines: Vec<(usize, String)>,
@@ -112,26 +111,33 @@ impl Source {
         }
     }
 
-    fn layer(&self) -> &str {
-        self.path.split(['/', '.']).next().unwrap_or_default()
+    /// The crate's folder (`src` of the program), and the file's path below its `src`.
+    fn place(&self) -> (&str, &str) {
+        let whole = self.path.strip_prefix("crates/").unwrap_or(&self.path);
+        let (folder, rest) = whole.split_once('/').unwrap_or((whole, ""));
+        (folder, rest.strip_prefix("src/").unwrap_or(rest))
     }
 
-    /// The layers named in `crate::layer`, also inside `use crate::{a, b::c}`.
+    /// A crate is a layer; those of the program and of the model have one a folder.
+    fn layer(&self) -> &str {
+        match self.place() {
+            ("src" | "model", below) => below.split(['/', '.']).next().unwrap_or_default(),
+            (layer, _) => layer,
+        }
+    }
+
+    /// The layers that are named: `lockproof_layer`, and where a crate has several
+    /// `crate::layer` and `lockproof_model::layer`, also inside `use crate::{a, b::c}`.
     fn uses(&self) -> BTreeMap<&'static str, usize> {
+        let several = matches!(self.place().0, "src" | "model");
+        let roots = ["lockproof_model::", if several { "crate::" } else { "" }];
         let mut uses = BTreeMap::new();
         for (number, line) in &self.lines {
-            for (index, _) in line.match_indices("crate::") {
-                let rest = &line[index + "crate::".len()..];
-                for (layer, _) in MAY_USE {
-                    let named = match rest.strip_prefix('{') {
-                        Some(list) => list
-                            .split([',', '{', '}'])
-                            .any(|one| begins(one.trim(), layer)),
-                        None => begins(rest, layer),
-                    };
-                    if named {
-                        uses.entry(layer).or_insert(*number);
-                    }
+            for (layer, _) in MAY_USE {
+                let whole = names(line, &format!("lockproof_{layer}"));
+                let mut roots = roots.iter().filter(|root| !root.is_empty());
+                if whole || roots.any(|root| is_below(line, root, layer)) {
+                    uses.entry(layer).or_insert(*number);
                 }
             }
         }
@@ -142,12 +148,12 @@ impl Source {
     fn complaints(&self) -> Vec<String> {
         let layer = self.layer();
         let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == layer) else {
-            return vec![format!("src/{} is in no layer", self.path)];
+            return vec![format!("{} is in no layer", self.path)];
         };
         let mut complaints = Vec::new();
         for (used, line) in self.uses() {
             if used != layer && !allowed.contains(&used) {
-                complaints.push(format!("src/{}:{line} uses {used}", self.path));
+                complaints.push(format!("{}:{line} uses {used}", self.path));
             }
         }
         let excepted: &[&str] = EXCEPTIONS
@@ -158,12 +164,25 @@ impl Source {
         for (number, line) in &self.lines {
             for word in forbidden.iter().filter(|word| !excepted.contains(*word)) {
                 if names(line, word) {
-                    complaints.push(format!("src/{}:{number} names {word}", self.path));
+                    complaints.push(format!("{}:{number} names {word}", self.path));
                 }
             }
         }
         complaints
     }
+}
+
+/// `line` names `root::layer`.
+fn is_below(line: &str, root: &str, layer: &str) -> bool {
+    line.match_indices(root).any(|(index, _)| {
+        let rest = &line[index + root.len()..];
+        match rest.strip_prefix('{') {
+            Some(list) => list
+                .split([',', '{', '}'])
+                .any(|one| begins(one.trim(), layer)),
+            None => begins(rest, layer),
+        }
+    })
 }
 
 fn begins(text: &str, word: &str) -> bool {
@@ -191,14 +210,17 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    rust_files(&root, &mut files);
+    rust_files(&root.join("src"), &mut files);
+    for entry in std::fs::read_dir(root.join("crates")).unwrap() {
+        rust_files(&entry.unwrap().path().join("src"), &mut files);
+    }
     files.sort();
     files
         .iter()
         .map(|path| {
-            let below = path.strip_prefix(&root).unwrap().to_str().unwrap();
+            let below = path.strip_prefix(root).unwrap().to_str().unwrap();
             Source::new(below, &std::fs::read_to_string(path).unwrap())
         })
         .filter(|source| !OUTSIDE.contains(&source.path.as_str()))
@@ -219,12 +241,17 @@ fn every_layer_is_in_the_map() {
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md"))
             .unwrap();
     for (layer, _) in MAY_USE {
-        assert!(text.contains(&format!("| `src/{layer}/` |")), "{layer}");
         let files = sources();
-        assert!(
-            files.iter().any(|source| source.layer() == layer),
-            "{layer}"
-        );
+        let file = files.iter().find(|source| source.layer() == layer);
+        let folder = match file
+            .unwrap_or_else(|| panic!("{layer} has no file"))
+            .place()
+        {
+            ("src", _) => format!("src/{layer}/"),
+            ("model", _) => format!("crates/model/src/{layer}/"),
+            (layer, _) => format!("crates/{layer}/"),
+        };
+        assert!(text.contains(&format!("| `{folder}` |")), "{folder}");
     }
 }
 
@@ -235,7 +262,7 @@ fn the_real_side_shares_only_replies_with_the_formal_server() {
         .filter(|source| ["lab", "worker", "replay", "trace", "lock"].contains(&source.layer()))
     {
         for (number, line) in &source.lines {
-            let Some((_, used)) = line.split_once("crate::redis::") else {
+            let Some((_, used)) = line.split_once("lockproof_redis::") else {
                 continue;
             };
             // A lock file's scripts are compiled when it is loaded.
@@ -243,7 +270,7 @@ fn the_real_side_shares_only_replies_with_the_formal_server() {
             let only = ["Reply", "Bytes", "{Bytes, Reply}"];
             assert!(
                 compiles || only.iter().any(|one| begins(used, one)),
-                "src/{}:{number} uses crate::redis::{used}",
+                "{}:{number} uses lockproof_redis::{used}",
                 source.path
             );
         }
@@ -253,48 +280,69 @@ fn the_real_side_shares_only_replies_with_the_formal_server() {
 #[test]
 fn planted_breaches_are_found() {
     for (path, line, complaint) in [
-        ("redis/mod.rs", "use crate::world::World;", "uses world"),
-        ("replay/run.rs", "use crate::{check, trace};", "uses check"),
         (
-            "replay/mod.rs",
-            "fn f(x: crate::world::World) {}",
+            "crates/redis/src/lib.rs",
+            "use lockproof_model::world::World;",
             "uses world",
         ),
         (
-            "lab/client/mod.rs",
+            "src/replay/run.rs",
+            "use lockproof_model::{check, lock};",
+            "uses check",
+        ),
+        (
+            "crates/model/src/lock/file.rs",
+            "use crate::{check, lock};",
+            "uses check",
+        ),
+        (
+            "src/replay/mod.rs",
+            "fn f(x: lockproof_model::world::World) {}",
+            "uses world",
+        ),
+        (
+            "src/torture/mod.rs",
             "use crate::replay::GatePool;",
             "uses replay",
         ),
-        ("lab/client/mod.rs", "crate::worker::main()", "uses worker"),
-        ("lab/server/mod.rs", "use crate::lock::Keys;", "uses lock"),
+        ("src/replay/run.rs", "crate::worker::main()", "uses worker"),
         (
-            "world/rules/mod.rs",
+            "crates/lab/src/server/mod.rs",
+            "use lockproof_model::lock::Keys;",
+            "uses lock",
+        ),
+        (
+            "crates/model/src/world/rules/mod.rs",
             "let now = std::time::Instant::now();",
             "names Instant",
         ),
         (
-            "check/run.rs",
+            "crates/model/src/check/run.rs",
             "let text = std::fs::read(path)?;",
             "names std::fs",
         ),
         (
-            "check/run.rs",
+            "crates/model/src/check/run.rs",
             "use std::net::TcpListener;",
             "names std::net",
         ),
-        ("trace/mod.rs", "std::env::var(\"HOME\")", "names env::var"),
-        ("report/html.rs", "println!(\"x\")", "names println!"),
         (
-            "history/reader.rs",
-            "use crate::trace::Trace;",
+            "crates/trace/src/lib.rs",
+            "std::env::var(\"HOME\")",
+            "names env::var",
+        ),
+        ("src/report/html.rs", "println!(\"x\")", "names println!"),
+        (
+            "crates/history/src/reader.rs",
+            "use lockproof_trace::Trace;",
             "uses trace",
         ),
         (
-            "history/reader.rs",
+            "crates/history/src/reader.rs",
             "let file = std::fs::File::open(path)?;",
             "names std::fs",
         ),
-        ("elsewhere/mod.rs", "", "in no layer"),
+        ("src/elsewhere/mod.rs", "", "in no layer"),
     ] {
         let complaints = Source::new(path, line).complaints().join("\n");
         assert!(complaints.contains(complaint), "{path}: `{complaints}`");
@@ -304,12 +352,24 @@ fn planted_breaches_are_found() {
 #[test]
 fn what_is_allowed_is_not_complained_about() {
     for (path, line) in [
-        ("check/stateright.rs", "use std::net::TcpListener;"),
-        ("check/run.rs", "use crate::world::World; // not crate::cli"),
-        ("lock/file.rs", "let text = std::fs::read_to_string(path);"),
-        ("world/rules/mod.rs", "struct CrashInstants;"),
         (
-            "redis/mod.rs",
+            "crates/model/src/check/stateright.rs",
+            "use std::net::TcpListener;",
+        ),
+        (
+            "crates/model/src/check/run.rs",
+            "use crate::world::World; // not crate::cli",
+        ),
+        (
+            "crates/model/src/lock/file.rs",
+            "let text = std::fs::read_to_string(path);",
+        ),
+        (
+            "crates/model/src/world/rules/mod.rs",
+            "struct CrashInstants;",
+        ),
+        (
+            "crates/redis/src/lib.rs",
             "#[cfg(test)]\nmod tests {\n use std::fs::File;",
         ),
     ] {

@@ -6,9 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use lockproof_model::world::catalogue::{FAULTS, Fault, Property, Switch};
 use serde::Deserialize;
-
-use crate::world::catalogue::{FAULTS, Fault, Property, Switch};
 
 /// The schema name that this version reads.
 pub const SCHEMA: &str = "lockproof.run/1";
@@ -166,7 +165,7 @@ impl Group {
     /// # Errors
     /// If an id is unknown.
     pub fn properties(&self) -> Result<Vec<Property>, ConfigError> {
-        let all = crate::world::catalogue::PROPERTIES;
+        let all = lockproof_model::world::catalogue::PROPERTIES;
         if self.properties.is_empty() {
             return Ok(all.map(|info| info.property).to_vec());
         }

@@ -4,11 +4,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::check::ShouldStop;
-use crate::lab::stoppable::unless;
+use lockproof_lab::stoppable::unless;
+use lockproof_model::check::ShouldStop;
+use lockproof_trace::Trace;
+
 use crate::replay::{GateOptions, GatePool, ReplayVerdict};
 use crate::report::model::Replay;
-use crate::trace::Trace;
 
 use super::CampaignError;
 

@@ -5,7 +5,8 @@
 //! holds is walked. What differs from the scenario's expectation is named, in
 //! both directions.
 
-use crate::check::Verdict;
+use lockproof_model::check::Verdict;
+
 use crate::report::model::{Cell, Report};
 use crate::scenario::{Kind, Scenario};
 

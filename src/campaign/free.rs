@@ -4,8 +4,9 @@
 //! what was observed with what the model excludes is
 //! [`crate::torture::agreement`]'s; the words are the report's.
 
-use crate::check::Verdict;
-use crate::history::{Finding, FindingVerdict, Judgement, ORACLES};
+use lockproof_history::{Finding, FindingVerdict, Judgement, ORACLES};
+use lockproof_model::check::Verdict;
+
 use crate::report::model::{Agreement as CellAgreement, Cell, Report};
 use crate::report::scenario as row;
 use crate::report::scenario::{FreeAgreement, ModelSays, PropertySays, ScenarioRow, Share};

@@ -22,17 +22,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use crate::check::{CheckError, CheckResult, ExploreOptions, Observer, ShouldStop, Sizes, Verdict};
-use crate::lock::LockFile;
+use lockproof_model::check::{
+    CheckError, CheckResult, ExploreOptions, Observer, ShouldStop, Sizes, Verdict,
+};
+use lockproof_model::lock::LockFile;
+use lockproof_model::world::catalogue::{FAULTS, PROPERTIES, Switch};
+use lockproof_model::world::concrete;
+use lockproof_trace::Trace;
+
 use crate::replay::GateOptions;
 use crate::report;
 use crate::report::model::{
     self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
 };
 use crate::shell;
-use crate::trace::Trace;
-use crate::world::catalogue::{FAULTS, PROPERTIES, Switch};
-use crate::world::concrete;
 
 use config::{Config, ConfigError};
 use crew::Crew;

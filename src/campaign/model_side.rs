@@ -1,11 +1,14 @@
 //! What the model says of each world of a run: verdicts, counterexamples, and random walks
 //! to be replayed.
 
-use crate::check::{CheckOptions, CheckResult, Checker, Chosen, ExploreOptions, Guard, Sizes};
-use crate::lock::LockFile;
+use lockproof_model::check::{
+    CheckOptions, CheckResult, Checker, Chosen, ExploreOptions, Guard, Sizes,
+};
+use lockproof_model::lock::LockFile;
+use lockproof_model::world::catalogue::Switch;
+use lockproof_trace::Trace;
+
 use crate::report::model::Partition;
-use crate::trace::Trace;
-use crate::world::catalogue::Switch;
 
 use super::config::{Config, Group};
 use super::{CampaignError, NOT_RUN, Stage, title};

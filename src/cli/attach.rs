@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use lockproof_lab::nemesis::FaultSpec;
+use lockproof_lab::topology::{Attachment, TopologyKind};
 
-use crate::lab::nemesis::FaultSpec;
-use crate::lab::topology::{Attachment, TopologyKind};
 use crate::scenario::Scenario;
 use crate::shell;
 

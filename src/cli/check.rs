@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use lockproof_model::check::{
+    CheckReport, CheckResult, Checker, ExploreOptions, SimulateOptions, Verdict,
+};
+use lockproof_model::world::catalogue::Property;
+use lockproof_trace::{self as trace, Story, Trace};
 use sha2::{Digest, Sha256};
 
-use crate::check::{CheckReport, CheckResult, Checker, ExploreOptions, SimulateOptions, Verdict};
 use crate::report::terminal;
 use crate::shell;
-use crate::trace::{self, Story, Trace};
-use crate::world::catalogue::Property;
 
 use super::plan::{self, LockArgs};
 use super::screen::{self, Screen};
@@ -137,8 +139,8 @@ fn seconds_of(seconds: f64) -> Result<Duration, Failure> {
 }
 
 /// A check's error: what the user's file or sizes caused is a usage error.
-pub fn failure(error: crate::check::CheckError) -> Failure {
-    use crate::check::CheckError;
+pub fn failure(error: lockproof_model::check::CheckError) -> Failure {
+    use lockproof_model::check::CheckError;
     match error {
         CheckError::Concrete(_) | CheckError::Engine(_) => Failure::internal(error),
         _ => Failure::usage(error),

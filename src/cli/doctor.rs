@@ -6,13 +6,12 @@
 
 use comfy_table::Table;
 use comfy_table::presets;
-
-use crate::lab::binaries::{self, Binary};
-use crate::lab::clock::{ClockError, Library};
-use crate::lab::proxy::toxiproxy;
-use crate::lab::server::{OwnClock, Server, ServerError, ServerOptions};
-use crate::lab::stoppable::unless;
-use crate::trace::EPOCH_MS;
+use lockproof_lab::binaries::{self, Binary};
+use lockproof_lab::clock::{ClockError, Library};
+use lockproof_lab::proxy::toxiproxy;
+use lockproof_lab::server::{OwnClock, Server, ServerError, ServerOptions};
+use lockproof_lab::stoppable::unless;
+use lockproof_trace::EPOCH_MS;
 
 use super::{Ended, Exit, Failure, machine, screen, signals};
 

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use lockproof_model::check::stateright::serve_explorer;
+use lockproof_model::check::{Checker, ExploreOptions, Path};
+use lockproof_model::world::layout::State;
+use lockproof_model::world::{World, catalogue::Switch};
 
-use crate::check::stateright::serve_explorer;
-use crate::check::{Checker, ExploreOptions, Path};
 use crate::report::diagram;
-use crate::world::layout::State;
-use crate::world::{World, catalogue::Switch};
 
 use super::check::failure;
 use super::plan::{LockArgs, LockPlan};

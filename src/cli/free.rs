@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use lockproof_history::{self as history, JudgeOptions, Judgement, Reader, timeline};
+use lockproof_input::files;
+use lockproof_lab::binaries;
+use lockproof_lab::proxy::toxiproxy;
+use lockproof_lab::topology::{Attachment, ProxyKind};
+use lockproof_model::lock::LockFile;
 
 use crate::campaign::free::{Outcome, Outcomes};
-use crate::files;
-use crate::history::{self, JudgeOptions, Judgement, Reader, timeline};
-use crate::lab::binaries;
-use crate::lab::proxy::toxiproxy;
-use crate::lab::topology::{Attachment, ProxyKind};
-use crate::lock::LockFile;
 use crate::report::model::Environment;
 use crate::report::run::{RunPage, Struck, run_page};
 use crate::scenario::{Range, Scenario};

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
-
-use crate::files;
-use crate::history::{
+use lockproof_history::{
     ExportError, Finding, FindingVerdict, JudgeOptions, Judgement, ReadError, Reader, export_edn,
     judge,
 };
-use crate::trace::words::{plural, printable, thousands};
+use lockproof_input::files;
+use lockproof_trace::words::{plural, printable, thousands};
 
 use super::check::Format;
 use super::{Ended, Exit, Failure, screen};

@@ -3,10 +3,10 @@
 use clap::ValueEnum;
 use comfy_table::Table;
 use comfy_table::presets;
+use lockproof_model::lock::{LockFile, builtin_names};
+use lockproof_model::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
 
-use crate::lock::{LockFile, builtin_names};
 use crate::scenario::FREE_FAULTS;
-use crate::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
 
 use super::{Ended, Exit, Failure, screen};
 

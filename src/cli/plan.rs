@@ -6,12 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-
-use crate::check::{CheckOptions, Chosen, ExploreOptions, Guard, ShouldStop, Sizes};
-use crate::lock::{LockFile, builtin_names};
-use crate::nearest;
-use crate::trace::LockRef;
-use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property, SizeUnit, Switch};
+use lockproof_input::nearest;
+use lockproof_model::check::{CheckOptions, Chosen, ExploreOptions, Guard, ShouldStop, Sizes};
+use lockproof_model::lock::{LockFile, builtin_names};
+use lockproof_model::world::catalogue::{FAULTS, Fault, PROPERTIES, Property, SizeUnit, Switch};
+use lockproof_trace::LockRef;
 
 use super::{Failure, supervisor};
 

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::anyhow;
+use lockproof_lab::binaries::{self, Binary};
+use lockproof_lab::clock::Library;
+use lockproof_lab::proxy::toxiproxy;
+use lockproof_lab::stoppable::unless;
 
-use crate::lab::binaries::{self, Binary};
-use crate::lab::clock::Library;
-use crate::lab::proxy::toxiproxy;
-use crate::lab::stoppable::unless;
 use crate::replay::{GateOptions, ProxyKind};
 
 use super::{Failure, machine, signals};

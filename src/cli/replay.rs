@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use lockproof_trace::{self as trace, TraceError};
 
 use crate::replay::{GatePool, ReplayReport, ReplayVerdict};
-use crate::trace::{self, TraceError};
 
 use super::check::Format;
 use super::plan;

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use lockproof_input::files;
+use lockproof_model::check::{Observer, Progress};
+use lockproof_model::lock::LockFile;
+use lockproof_trace::{self as trace, Assumption};
 
 use crate::campaign::config::{self, Config};
 use crate::campaign::{Campaign, CampaignError, NOT_RUN, Stage};
-use crate::check::{Observer, Progress};
-use crate::files;
-use crate::lock::LockFile;
 use crate::report::baseline::{Baseline, Difference};
 use crate::report::model::{Environment, Partition, Replay, Report, SCHEMA, Server};
 use crate::report::{self, terminal};
 use crate::shell;
-use crate::trace::{self, Assumption};
 
 use super::folder::OwnFolder;
 use super::real::RealArgs;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use comfy_table::{Table, presets};
+use lockproof_input::files;
+use lockproof_input::nearest;
+use lockproof_model::check::Verdict;
 
 use crate::campaign::Campaign;
 use crate::campaign::directed::{self, Depth};
 use crate::campaign::free::{self as rows, Outcomes};
-use crate::check::Verdict;
-use crate::files;
-use crate::nearest;
 use crate::report;
 use crate::report::model::{Partition, Report};
 use crate::report::scenario::ScenarioRow;

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::check::{ExploreOptions, Observer, Progress, ShouldStop};
-use crate::trace::Assumption;
+use lockproof_model::check::{ExploreOptions, Observer, Progress, ShouldStop};
+use lockproof_trace::Assumption;
 
 use super::{Failure, signals, supervisor};
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::anyhow;
+use lockproof_lab::nemesis::FaultSpec;
+use lockproof_lab::own_network;
 
 use crate::campaign::free::{self as rows, Outcomes};
-use crate::lab::nemesis::FaultSpec;
-use crate::lab::own_network;
 use crate::report::model::Report;
 use crate::report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
 use crate::report::{self, terminal};
@@ -197,7 +197,7 @@ pub(super) fn conclude(row: &ScenarioRow, outcomes: &Outcomes) -> Ended {
         let swept = outcomes.sweep.iter().flat_map(|(_, runs)| runs);
         let mut all = outcomes.plain.iter().chain(swept);
         let observed = |one: &rows::Outcome| one.judgement.verdict();
-        let violated = crate::history::FindingVerdict::Violated;
+        let violated = lockproof_history::FindingVerdict::Violated;
         if all.any(|one| observed(one) == violated) {
             return Ok(Exit::Violation);
         }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::check::Checker;
+use lockproof_model::check::Checker;
+
 use crate::replay::{GatePool, ReplayVerdict};
 
 use super::check::{failure, write_trace};
@@ -46,7 +47,7 @@ pub fn run(args: Args) -> Ended {
     };
     for set in &plan.sets {
         let seeds = plan.seed..plan.seed + u64::from(args.walks);
-        let name = screen::set_name(&crate::check::assumptions(set));
+        let name = screen::set_name(&lockproof_model::check::assumptions(set));
         let what = format!("walking through the model of {}: {name}", plan.file.name);
         let bound = supervisor::watch(supervisor::TIME, &what);
         let walks = checker.walks(set, seeds, args.moves).map_err(failure)?;

@@ -1,8 +1,8 @@
 //! Is what really happened what the trace predicted?
 
-use crate::lab::client::protocol::View;
-use crate::redis::Reply;
-use crate::trace::{ClientView, Outcome};
+use lockproof_lab::client::protocol::View;
+use lockproof_redis::Reply;
+use lockproof_trace::{ClientView, Outcome};
 
 /// Two sides of a comparison that failed, in words.
 #[derive(Debug, PartialEq, Eq)]

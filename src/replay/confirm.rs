@@ -5,6 +5,9 @@
 //! judged here on what was seen at the violating step, on servers and on clients; a
 //! trace whose violation was not seen there did not come true.
 
+use lockproof_model::lock::Role;
+use lockproof_trace::{Event, Outcome};
+
 use super::Stop;
 use super::content::{Content, Entry, shown};
 use super::drive::Trial;
@@ -12,8 +15,6 @@ use super::report::Confirmation;
 use super::rig::EFFECT;
 use super::run::Run;
 use super::watch::End;
-use crate::lock::Role;
-use crate::trace::{Event, Outcome};
 
 /// What was looked for, and whether it was there.
 struct Sight {

@@ -12,8 +12,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::lock::{Keys, Role};
-use crate::redis::Reply;
+use lockproof_model::lock::{Keys, Role};
+use lockproof_redis::Reply;
 
 pub(super) type Bytes = Vec<u8>;
 

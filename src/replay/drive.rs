@@ -9,11 +9,12 @@
 
 use std::time::Duration;
 
+use lockproof_lab::client::protocol::Ended;
+use lockproof_trace::Outcome;
+
 use super::Stop;
 use super::messages::{Fate, Key, Stage};
 use super::run::Run;
-use crate::lab::client::protocol::Ended;
-use crate::trace::Outcome;
 
 /// More than this does not happen between two ticks; a client that goes on and on
 /// spins, and time has to pass.

@@ -1,10 +1,11 @@
 //! Failovers on the real side: a node's two servers, which of them is the node,
 //! and who follows whom.
 
+use lockproof_lab::server::Server;
+
 use super::GateError;
 use super::replica::{self, Replica};
 use super::rig::Rig;
-use crate::lab::server::Server;
 
 impl Rig {
     /// What the node's server writes from here on does not reach its replica.

@@ -1,12 +1,13 @@
 //! Faults of a trace, made real.
 
+use lockproof_lab::client::protocol::ToClient;
+use lockproof_trace::{Fault, Way};
+
 use super::compare::command_text;
 use super::messages::{Fate, Stage};
 use super::rig::{Kept, LogBytes};
 use super::run::{ClientState, Run};
 use super::{GateError, Stop};
-use crate::lab::client::protocol::ToClient;
-use crate::trace::{Fault, Way};
 
 impl Run<'_> {
     pub(super) async fn fault(&mut self, fault: &Fault) -> Result<(), Stop> {

@@ -1,15 +1,15 @@
 //! What the gate reads of servers, past every proxy: their keys, what they tell of
 //! commands, and the guarded counter, which has a server of its own.
 
+use lockproof_lab::server::admin::Admin;
+use lockproof_lab::server::{Server, ServerError, ServerOptions};
+use lockproof_redis::Reply;
 use tokio::time::timeout;
 
 use super::content::{Content, Notification, READ, content};
 use super::replica::expect_ok;
 use super::rig::Rig;
 use super::{GateError, GateOptions};
-use crate::lab::server::admin::Admin;
-use crate::lab::server::{Server, ServerError, ServerOptions};
-use crate::redis::Reply;
 
 /// A connection on which a server tells what it does to keys.
 pub(super) struct Listener {

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lockproof_lab::client::protocol::{Cause, FromClient};
+use lockproof_redis::Reply;
+use lockproof_trace::{Event, Fault};
 use tokio::time::{Instant, sleep};
 
 use super::Stop;
 use super::compare::{self, command_text, reply_text};
 use super::run::{Run, is_consequence, is_loss};
 use super::wire::{HeldReply, HeldRequest, Place};
-use crate::lab::client::protocol::{Cause, FromClient};
-use crate::redis::Reply;
-use crate::trace::{Event, Fault};
 
 /// A command's name in a trace: client, node and number.
 pub(super) type Key = (u8, u8, u32);

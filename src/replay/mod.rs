@@ -36,16 +36,16 @@ mod wire;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use lockproof_lab::binaries::Binary;
+use lockproof_lab::client::{ClientCommand, ClientError, ClientLimits};
+use lockproof_lab::clock::Library;
+use lockproof_lab::server::ServerError;
+use lockproof_trace::Trace;
+
 pub use report::{Confirmation, Happening, ReplayReport, ReplayVerdict, SCHEMA};
 use rig::{Rig, Shape};
 use run::Run;
 pub use wire::WireError;
-
-use crate::lab::binaries::Binary;
-use crate::lab::client::{ClientCommand, ClientError, ClientLimits};
-use crate::lab::clock::Library;
-use crate::lab::server::ServerError;
-use crate::trace::Trace;
 
 /// What stands between clients and servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -259,11 +259,11 @@ impl GatePool {
     }
 
     async fn rig_for(&mut self, trace: &Trace) -> Result<Rig, Stop> {
-        if trace.schema != crate::trace::SCHEMA {
+        if trace.schema != lockproof_trace::SCHEMA {
             return Err(Stop::NotReplayable(format!(
                 "its schema is `{}`, and this version reads `{}`",
                 trace.schema,
-                crate::trace::SCHEMA
+                lockproof_trace::SCHEMA
             )));
         }
         let shape = Shape::of(trace)?;

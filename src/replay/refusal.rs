@@ -4,9 +4,10 @@
 //! once, and goes on. Where a trace has it hear later, or call again without a pause, the
 //! client may be ahead of the trace by then, and such a trace cannot be enforced.
 
+use lockproof_trace::{Event, Step, Trace};
+
 use super::Stop;
 use super::run::is_consequence;
-use crate::trace::{Event, Step, Trace};
 
 /// If such a client has called by this step, that is why the replay stopped there.
 pub(super) fn blame_a_client_that_goes_on(trace: &Trace, at: usize, stop: Stop) -> Stop {

@@ -11,16 +11,16 @@
 
 use std::time::Duration;
 
+use lockproof_lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing};
+use lockproof_lab::proxy::event::LinkId;
+use lockproof_lab::proxy::{Cut, Direction, ProxyError};
+use lockproof_lab::server::Server;
+use lockproof_redis::Reply;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::GateError;
 use super::compare::reply_text;
-use crate::lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing};
-use crate::lab::proxy::event::LinkId;
-use crate::lab::proxy::{Cut, Direction, ProxyError};
-use crate::lab::server::Server;
-use crate::redis::Reply;
 
 /// The replication link of one node.
 pub(super) struct Replica {

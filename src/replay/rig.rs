@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use lockproof_lab::client::protocol::{ClockMode, Feature, FromClient, Init, PROTOCOL, ToClient};
+use lockproof_lab::client::{ClientError, ClientProcess};
+use lockproof_lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
+use lockproof_trace::{Trace, owner_name, owner_of};
 use tokio::task::JoinSet;
 
 use super::look::{self, Listener};
 use super::replica::{self, Replica, expect_ok};
 use super::wire::{HeldReply, HeldRequest, WireError, Wires};
 use super::{GateError, GateOptions, Stop};
-use crate::lab::client::protocol::{ClockMode, Feature, FromClient, Init, PROTOCOL, ToClient};
-use crate::lab::client::{ClientError, ClientProcess};
-use crate::lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
-use crate::trace::{Trace, owner_name, owner_of};
 
 /// What a rig is built for; one that has the right shape can be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Rig {
             persistence: shape.persistence,
             clock: Some(OwnClock {
                 library: options.library.clone(),
-                freeze_at_ms: Some(crate::trace::EPOCH_MS),
+                freeze_at_ms: Some(lockproof_trace::EPOCH_MS),
             }),
             command_patience: options.patience,
             args: arguments(shape),

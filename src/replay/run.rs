@@ -9,16 +9,17 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use lockproof_lab::client::protocol::{
+    Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
+};
+use lockproof_trace::{Event, Fault, Outcome, Step, Trace};
+
 use super::compare::{self, Mismatch, command_text};
 use super::messages::{Messages, cause_text};
 use super::report::Happening;
 use super::rig::{LogBytes, Rig};
 use super::watch::Watch;
 use super::{GateError, Stop};
-use crate::lab::client::protocol::{
-    Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
-};
-use crate::trace::{Event, Fault, Outcome, Step, Trace};
 
 /// A trace being enforced.
 pub(super) struct Run<'a> {

@@ -9,16 +9,17 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use lockproof_lab::client::protocol::{Ended, View};
+use lockproof_model::lock::{Keys, LockFile};
+use lockproof_redis::Reply;
+use lockproof_trace::{Event, Outcome, Trace};
+
 use super::Stop;
 use super::compare::command_text;
 use super::content::{self, Content, Effect, KeyRules};
 use super::messages::Key;
 use super::rig::EFFECT;
 use super::run::{ClientState, Run, holds_back, is_consequence, is_loss};
-use crate::lab::client::protocol::{Ended, View};
-use crate::lock::{Keys, LockFile};
-use crate::redis::Reply;
-use crate::trace::{Event, Outcome, Trace};
 
 /// What was noted.
 pub(super) struct Watch {
@@ -120,7 +121,7 @@ impl Watch {
 }
 
 fn load(lock: &str) -> Option<LockFile> {
-    if crate::lock::builtin_names().contains(&lock) {
+    if lockproof_model::lock::builtin_names().contains(&lock) {
         return LockFile::builtin(lock).ok();
     }
     LockFile::load(Path::new(lock)).ok()

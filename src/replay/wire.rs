@@ -10,16 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
+use lockproof_lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
+use lockproof_lab::proxy::event::{Event, LinkId, ProxyEvent};
+use lockproof_lab::proxy::toxiproxy::{Toxiproxy, ToxiproxyError, ToxiproxyLink};
+use lockproof_lab::proxy::{Cut, Link, ProxyError};
+use lockproof_redis::Reply;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::compare::command_text;
 use super::{GateOptions, ProxyKind};
-use crate::lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
-use crate::lab::proxy::event::{Event, LinkId, ProxyEvent};
-use crate::lab::proxy::toxiproxy::{Toxiproxy, ToxiproxyError, ToxiproxyLink};
-use crate::lab::proxy::{Cut, Link, ProxyError};
-use crate::redis::Reply;
 
 /// What can go wrong on the wire.
 #[derive(Debug, thiserror::Error)]

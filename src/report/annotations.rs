@@ -3,9 +3,10 @@
 //! One for each cell that turns a run red. It points at the line of the lock file
 //! that acts last in the counterexample; a built-in lock has no file to point at.
 
+use lockproof_trace::words;
+
 use super::junit::problem;
 use super::model::{Cell, Report};
-use crate::trace::words;
 
 /// A remark about a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

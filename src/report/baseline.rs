@@ -13,12 +13,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use lockproof_model::check::Verdict;
+use lockproof_trace::{Assumption, words};
 use serde::Deserialize;
 
 use super::matrix::sizes_text;
 use super::model::{Cell, Report, Sizes, verdict_word};
-use crate::check::Verdict;
-use crate::trace::{Assumption, words};
 
 /// The schema name that this version reads and writes.
 pub const SCHEMA: &str = "lockproof.baseline/1";

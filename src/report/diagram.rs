@@ -22,7 +22,7 @@ mod marks;
 
 pub(crate) use draw::sentence;
 
-use crate::trace::Trace;
+use lockproof_trace::Trace;
 
 /// The style sheet of the diagram. A page with many diagrams includes it once
 /// and calls [`svg_unstyled`].

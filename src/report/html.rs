@@ -16,6 +16,7 @@
 //! make the page larger than [`MAX_BYTES`] is left out and says so.
 
 use base64::Engine;
+use lockproof_trace::{Assumption, Story, Trace, story, words};
 use minijinja::value::Serde;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -27,7 +28,6 @@ use super::page::templates;
 use super::scenario_view::{ScenarioView, scenarios};
 use super::terminal::evidence;
 use super::{ReportError, diagram};
-use crate::trace::{Assumption, Story, Trace, story, words};
 
 /// Diagrams and stories are left out beyond this many bytes (12 MiB).
 pub const MAX_BYTES: usize = 12 << 20;
@@ -220,7 +220,7 @@ impl<'a> Page<'a> {
             surprises: all.iter().filter(bad).copied().collect(),
             first_violation: in_order
                 .copied()
-                .find(|i| report.cells[*i].verdict == crate::check::Verdict::Violated),
+                .find(|i| report.cells[*i].verdict == lockproof_model::check::Verdict::Violated),
             columns: matrix.columns.iter().map(|c| column(report, c)).collect(),
             groups,
             lock_names,
@@ -408,10 +408,10 @@ fn steps(trace: &Trace) -> Vec<StepView> {
     let mut ticks = 0;
     let mut views = Vec::new();
     for (i, step) in trace.steps.iter().enumerate() {
-        if step.event == crate::trace::Event::Tick {
+        if step.event == lockproof_trace::Event::Tick {
             ticks += 1;
         }
-        let chip = |(c, view): (usize, &crate::trace::ClientView)| ClientChip {
+        let chip = |(c, view): (usize, &lockproof_trace::ClientView)| ClientChip {
             name: words::client(c as u8),
             colour: c as u8 % 4,
             phase: match view.validity_left_ms {

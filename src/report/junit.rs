@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lockproof_model::check::Verdict;
+use lockproof_trace::{Story, story, words};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
@@ -15,8 +17,6 @@ use super::matrix::sizes_text;
 use super::model::{Agreement, Cell, Replay, Report, verdict_word};
 use super::scenario::{FreeAgreement, FreeRuns, ScenarioRow};
 use super::terminal::evidence;
-use crate::check::Verdict;
-use crate::trace::{Story, story, words};
 
 /// The report as JUnit XML.
 pub fn junit(report: &Report) -> Result<String, ReportError> {

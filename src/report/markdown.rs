@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use lockproof_model::check::Verdict;
+use lockproof_trace::{Story, story, words};
+
 use super::junit::replay_text;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Cell, Report, verdict_mark, verdict_word};
 use super::scenario::{ScenarioRow, losses_words, percent};
 use super::terminal::{evidence, totals};
-use crate::check::Verdict;
-use crate::trace::{Story, story, words};
 
 /// Stories beyond this many bytes are left out: hosts cut or refuse long
 /// documents (a GitHub job summary ends at 1 MiB).

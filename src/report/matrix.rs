@@ -4,7 +4,7 @@
 //! Columns stand in order of first appearance, because the run's own order goes
 //! from no faults to many and says more than the alphabet would; rows likewise.
 
-use crate::trace::{Assumption, words};
+use lockproof_trace::{Assumption, words};
 
 use super::model::{Cell, Report, Sizes};
 

@@ -21,8 +21,10 @@ pub mod scenario;
 mod scenario_view;
 pub mod terminal;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
+
+use lockproof_input::files;
+use lockproof_trace::words;
 
 pub use annotations::{Annotation, annotations};
 pub use html::html;
@@ -30,9 +32,6 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use merge::{MergeError, merge};
 pub use model::Report;
-
-use crate::files;
-use crate::trace::words;
 
 /// Why a report cannot be read, rendered or written.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +75,7 @@ pub enum ReportError {
     )]
     Trace {
         id: String,
-        why: crate::trace::Inconsistency,
+        why: lockproof_trace::Inconsistency,
     },
     /// Another version's report.
     #[error(
@@ -127,7 +126,7 @@ pub fn parse(text: &str) -> Result<Report, ReportError> {
     names(&report)?;
     for one in &report.counterexamples {
         // What is drawn of a trace relies on what a reader of traces checks.
-        crate::trace::validate(&one.trace).map_err(|why| ReportError::Trace {
+        lockproof_trace::validate(&one.trace).map_err(|why| ReportError::Trace {
             id: words::shorten(&words::printable(&one.id), 60),
             why,
         })?;
@@ -168,13 +167,7 @@ pub fn write_all(dir: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportErro
     std::fs::create_dir_all(dir).map_err(failed)?;
     let mut waiting = Vec::new();
     for (name, text) in files {
-        let mut file = tempfile::Builder::new()
-            .prefix(".report-")
-            .permissions(crate::trace::permissions())
-            .tempfile_in(dir)
-            .map_err(failed)?;
-        file.write_all(text.as_bytes()).map_err(failed)?;
-        file.as_file().sync_all().map_err(failed)?;
+        let file = files::waiting(dir, &text).map_err(failed)?;
         waiting.push((dir.join(name), file));
     }
     // A directory in the place of a file is the one thing that would stop a

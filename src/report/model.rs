@@ -12,12 +12,12 @@
 
 use std::collections::BTreeMap;
 
+use lockproof_model::check::Verdict;
+use lockproof_trace::words::{plural, thousands};
+use lockproof_trace::{Assumption, Trace};
 use serde::{Deserialize, Serialize};
 
 use super::scenario::ScenarioRow;
-use crate::check::Verdict;
-use crate::trace::words::{plural, thousands};
-use crate::trace::{Assumption, Trace};
 
 /// The schema name that this version reads and writes.
 pub const SCHEMA: &str = "lockproof.report/1";

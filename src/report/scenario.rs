@@ -5,11 +5,11 @@
 //! violations and never their absence, so their words are `observed` and `not
 //! observed in N`; no row says that a lock is safe.
 
+use lockproof_model::check::Verdict;
+use lockproof_trace::words::thousands;
 use serde::{Deserialize, Serialize};
 
 use super::model::Replays;
-use crate::check::Verdict;
-use crate::trace::words::thousands;
 
 /// One lock in one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! The rows of scenarios and locks as the page shows them.
 
+use lockproof_model::check::Verdict;
+use lockproof_trace::words::thousands;
 use serde::Serialize;
 
 use super::figure;
 use super::model::Report;
 use super::scenario::{FreeRun, ScenarioRow, Share, losses_words};
-use crate::check::Verdict;
-use crate::trace::words::thousands;
 
 #[derive(Serialize)]
 pub(super) struct ScenarioView<'a> {

@@ -5,14 +5,14 @@
 //! lost without colour.
 
 use comfy_table::{ContentArrangement, Table, presets};
+use lockproof_model::check::{CheckReport, CheckResult, Verdict};
+use lockproof_trace::{Assumption, words};
 use unicode_width::UnicodeWidthStr;
 
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Agreement, Cell, Report, verdict_mark, verdict_word};
 use super::scenario::{ScenarioRow, losses_words, percent};
 use super::scenario_view::model_word;
-use crate::check::{CheckReport, CheckResult, Verdict};
-use crate::trace::{Assumption, words};
 
 /// The whole matrix: one table a lock.
 pub fn matrix(report: &Report) -> String {

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use lockproof_lab::nemesis::{FaultSpec, When};
+use lockproof_model::world::catalogue::Fault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::lab::nemesis::{FaultSpec, When};
-use crate::world::catalogue::Fault;
 
 /// The schema name that this version reads.
 pub const SCHEMA: &str = "lockproof.scenario/1";

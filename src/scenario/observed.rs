@@ -4,7 +4,7 @@
 //! Several judge one property of the model under names of their own, because what is
 //! done under the lock shows its violation in another way.
 
-use crate::world::catalogue::Property;
+use lockproof_model::world::catalogue::Property;
 
 /// The names of the oracles.
 pub const OBSERVABLE: [&str; 12] = [

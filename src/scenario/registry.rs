@@ -1,6 +1,6 @@
 //! The scenarios that are built in.
 
-use crate::builtin::{self, Builtin, builtins};
+use lockproof_input::{self as builtin, Builtin, builtins};
 
 /// The files of `scenarios/`.
 const SCENARIOS: &[Builtin] = builtins!("scenarios", ".toml":

@@ -1,8 +1,8 @@
 //! Whether a scenario makes sense, and where it does not.
 
-use crate::lab::nemesis::FaultSpec;
-use crate::nearest;
-use crate::world::catalogue::{FAULTS, Fault, PROPERTIES, Property};
+use lockproof_input::nearest;
+use lockproof_lab::nemesis::FaultSpec;
+use lockproof_model::world::catalogue::{FAULTS, Fault, PROPERTIES, Property};
 
 use super::file::{Expectation, Kind, Model, Range, SCHEMA, Scenario, WorkloadKind};
 use super::observed::{OBSERVABLE, property_of};

@@ -16,6 +16,12 @@ use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use lockproof_history::{Event, Kind, Process};
+use lockproof_lab::client::protocol::{Call, CallResult, FromClient, Init, Mode, ToClient};
+use lockproof_lab::client::{ClientCommand, ClientError, ClientLimits, ClientProcess};
+use lockproof_lab::monotonic::now_ns;
+use lockproof_lab::process::thread;
+use lockproof_trace::Outcome;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -25,13 +31,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::stall;
 use super::store::{Store, StoreError};
 use super::workload::{self, Bench};
-use crate::history::{Event, Kind, Process};
-use crate::lab::client::protocol::{Call, CallResult, FromClient, Init, Mode, ToClient};
-use crate::lab::client::{ClientCommand, ClientError, ClientLimits, ClientProcess};
-use crate::lab::monotonic::now_ns;
-use crate::lab::process::thread;
 use crate::scenario::{Range, WorkloadKind};
-use crate::trace::Outcome;
 
 /// An adapter may be stopped for as long as a scenario likes; it is given up
 /// after this much more than its client's own time-outs.

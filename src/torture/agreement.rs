@@ -5,7 +5,8 @@
 //! the machine itself kept a client from running for longer than the scenario
 //! allows: then the run was another scenario, and says nothing.
 
-use crate::history::{FindingVerdict, Judgement};
+use lockproof_history::{FindingVerdict, Judgement};
+
 use crate::scenario::{Expectation, property_of};
 
 use super::free::FreeRun;

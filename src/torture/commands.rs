@@ -1,9 +1,8 @@
 //! Notes of a worker as events of the history.
 
+use lockproof_history::{Event, Kind, Process};
+use lockproof_lab::client::notes::{News, Note};
 use serde_json::{Value, json};
-
-use crate::history::{Event, Kind, Process};
-use crate::lab::client::notes::{News, Note};
 
 /// How a note begins, in contrast to an event.
 const NOTE: &[u8] = b"{\"at_ns\":";
@@ -46,7 +45,7 @@ fn replied(process: u32, id: u64, reply: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::client::notes;
+    use lockproof_lab::client::notes;
 
     #[test]
     fn a_note_is_told_from_an_event_and_becomes_one() {

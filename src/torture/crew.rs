@@ -14,15 +14,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use lockproof_history::{Kind, Process};
+use lockproof_lab::nemesis::{Clients, Holding};
+use lockproof_lab::process::{Tail, signal, spawn, stop, thread};
 use rustix::process::Signal;
 use serde_json::json;
 
 use super::actor::{Orders, Skew};
 use super::commands;
 use super::recorder::Recorder;
-use crate::history::{Kind, Process};
-use crate::lab::nemesis::{Clients, Holding};
-use crate::lab::process::{Tail, signal, spawn, stop, thread};
 
 /// How long an adapter may take to come up.
 const READY_PATIENCE: Duration = Duration::from_secs(10);

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use lockproof_history::{Kind, Process};
+use lockproof_lab::topology::Topology;
+use lockproof_redis::Reply;
 use serde_json::{Value, json};
 
 use super::actor::Orders;
@@ -11,9 +14,6 @@ use super::recorder::Recorder;
 use super::setting::{patience_ms, topology_kind, ttl};
 use super::store::Store;
 use super::workload::{COUNTER, ELEMENTS, STOCK};
-use crate::history::{Kind, Process};
-use crate::lab::topology::Topology;
-use crate::redis::Reply;
 use crate::scenario::WorkloadKind;
 
 /// The state after healing: what is left on the servers, whether anybody can

@@ -5,6 +5,15 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use lockproof_history::{Header, Kind, Process, SCHEMA};
+use lockproof_lab::binaries::Binary;
+use lockproof_lab::clock::Library;
+use lockproof_lab::monotonic::now_ns;
+use lockproof_lab::nemesis::{Field, NemesisError, NemesisEvent, Phase, Schedule};
+use lockproof_lab::server::{Server, ServerError};
+use lockproof_lab::stoppable::unless;
+use lockproof_lab::topology::{Attachment, ProxyKind, Topology, TopologyError};
+use lockproof_model::lock::LockFile;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -16,15 +25,6 @@ use super::setting::{
 };
 use super::store::{Store, StoreError};
 use super::workload::STOCK;
-use crate::history::{Header, Kind, Process, SCHEMA};
-use crate::lab::binaries::Binary;
-use crate::lab::clock::Library;
-use crate::lab::monotonic::now_ns;
-use crate::lab::nemesis::{Field, NemesisError, NemesisEvent, Phase, Schedule};
-use crate::lab::server::{Server, ServerError};
-use crate::lab::stoppable::unless;
-use crate::lab::topology::{Attachment, ProxyKind, Topology, TopologyError};
-use crate::lock::LockFile;
 use crate::scenario::{Scenario, WorkloadKind};
 
 /// How long attached servers may take to be whole again after the last fault.

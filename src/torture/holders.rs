@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::history::{Event, Kind, Process};
+use lockproof_history::{Event, Kind, Process};
 
 /// Who has been at work for less is about to look whether there is any, and gone
 /// before a signal could reach him.

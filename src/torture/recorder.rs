@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use lockproof_history::{Event, Header, Kind, Process, WINDOW_NS, Writer};
+use lockproof_lab::monotonic::now_ns;
+
 use super::holders::Holders;
-use crate::history::{Event, Header, Kind, Process, WINDOW_NS, Writer};
-use crate::lab::monotonic::now_ns;
 
 /// A line that is further behind than this is written as of now, because a reader
 /// would not mend its order any more. As a rule its writer was stopped between
@@ -234,7 +235,7 @@ mod tests {
 
     fn recorder(folder: &Path) -> Recorder {
         let header = Header {
-            schema: crate::history::SCHEMA.into(),
+            schema: lockproof_history::SCHEMA.into(),
             lock: "token".into(),
             workload: "hold".into(),
             ttl_ms: 2000,
@@ -278,7 +279,7 @@ mod tests {
         );
         assert!(stalls.stall_max_ms > 1000);
         let file = File::open(folder.path().join("history.jsonl")).unwrap();
-        let reader = crate::history::Reader::new(std::io::BufReader::new(file)).unwrap();
+        let reader = lockproof_history::Reader::new(std::io::BufReader::new(file)).unwrap();
         let times: Vec<u64> = reader
             .map(|event| event.unwrap())
             .filter(|event| event.process == Process::Client(0))

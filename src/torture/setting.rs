@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use lockproof_lab::client::protocol::{ClockMode, Init, PROTOCOL};
+use lockproof_lab::monotonic::now_ns;
+use lockproof_lab::nemesis::{Plan, Schedule};
+use lockproof_lab::server::{Persistence, ServerOptions};
+use lockproof_lab::topology::{Topology, TopologyKind, TopologyOptions};
+use lockproof_model::lock::LockFile;
+use lockproof_trace::owner_of;
+
 use super::actor::Orders;
 use super::free::FreeOptions;
-use crate::lab::client::protocol::{ClockMode, Init, PROTOCOL};
-use crate::lab::monotonic::now_ns;
-use crate::lab::nemesis::{Plan, Schedule};
-use crate::lab::server::{Persistence, ServerOptions};
-use crate::lab::topology::{Topology, TopologyKind, TopologyOptions};
-use crate::lock::LockFile;
 use crate::scenario::{Kind as Servers, Range, Scenario};
-use crate::trace::owner_of;
 
 /// The key that all clients compete for on servers of our own; on attached ones it is
 /// drawn.

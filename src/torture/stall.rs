@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
+use lockproof_history::Kind;
+use lockproof_lab::monotonic::now_ns;
+use lockproof_lab::process::thread;
 use serde_json::json;
 
 use super::actor::Voice;
-use crate::history::Kind;
-use crate::lab::monotonic::now_ns;
-use crate::lab::process::thread;
 
 /// Looks at the clock every few ms on a thread of its own, and says so when two
 /// looks are further apart than `bound`. The thread ends with the process.

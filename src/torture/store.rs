@@ -7,8 +7,8 @@
 use std::io;
 use std::net::SocketAddr;
 
-use crate::lab::server::admin::Admin;
-use crate::redis::Reply;
+use lockproof_lab::server::admin::Admin;
+use lockproof_redis::Reply;
 
 /// A connection to the store.
 pub struct Store(Admin);

@@ -14,9 +14,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lockproof_history::{Event, Kind, Process};
 use serde_json::Value;
-
-use crate::history::{Event, Kind, Process};
 
 /// What became of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 
+use lockproof_lab::client::notes::{self, News, Note};
+use lockproof_lab::monotonic::now_ns;
+
 use super::link::News as Arrived;
-use crate::lab::client::notes::{self, News, Note};
-use crate::lab::monotonic::now_ns;
 
 /// Where the notes go; nowhere if nobody wants them.
 pub(super) struct Journal {

@@ -15,13 +15,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use lockproof_lab::proxy::frame::encode_request;
+use lockproof_lab::replies::Replies;
+use lockproof_redis::Reply;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-
-use crate::lab::proxy::frame::encode_request;
-use crate::lab::replies::Replies;
-use crate::redis::Reply;
 
 /// What came on one of the connections.
 #[derive(Debug)]

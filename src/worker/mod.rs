@@ -1,6 +1,6 @@
 //! lockproof's own client process: runs a Lua lock file on real servers.
 //!
-//! The worker is a driver of [`Program`](crate::lock::Program) and no more: the
+//! The worker is a driver of [`Program`](lockproof_model::lock::Program) and no more: the
 //! program is reactive, so the same text that the formal side explores decides
 //! here what is sent, and this module only moves bytes and time. There are two
 //! ways to move time. In *virtual* time the harness does, one input at a time,
@@ -20,12 +20,12 @@ mod session;
 use std::io::{BufRead, Read, Write};
 use std::process::ExitCode;
 
-use tokio::sync::mpsc;
-
-use crate::lab::client::protocol::{
+use lockproof_lab::client::protocol::{
     ErrorCode, Feature, FromClient, Hello, LINE_BYTES_MAX, PROTOCOL, ToClient,
 };
-use crate::lock::OPERATIONS;
+use lockproof_model::lock::OPERATIONS;
+use tokio::sync::mpsc;
+
 use session::Session;
 
 /// What ends a worker before its time. It is written to stderr, where the
@@ -39,7 +39,7 @@ enum WorkerError {
     #[error("failed to write a message as JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error("the lock file failed: {0}")]
-    Lock(#[from] crate::lock::LockError),
+    Lock(#[from] lockproof_model::lock::LockError),
     #[error("{0}")]
     NoNode(String),
     #[error("a request is no {PROTOCOL} message ({reason}): {line}")]
@@ -207,7 +207,7 @@ fn say(message: &FromClient) -> Result<(), WorkerError> {
 /// or no UTF-8 comes as it is, and the parser refuses it.
 fn stdin_lines() -> std::io::Result<mpsc::UnboundedReceiver<String>> {
     let (sender, lines) = mpsc::unbounded_channel();
-    crate::lab::process::thread("requests", move || {
+    lockproof_lab::process::thread("requests", move || {
         let mut stdin = std::io::stdin().lock();
         loop {
             let mut line = Vec::new();

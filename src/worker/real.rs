@@ -7,10 +7,9 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use lockproof_model::lock::{Input, View, Waiting};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-use crate::lock::{Input, View, Waiting};
 
 /// A client's real clock.
 pub(super) struct RealClock {

@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use lockproof_lab::client::protocol::{
+    Call, CallResult, Cause, ClockMode, Ended, ErrorCode, FromClient, Init, Mode, PROTOCOL,
+    SentCommand, StepReport, ThreadView, ToClient, View,
+};
+use lockproof_model::lock::{
+    Config, Input, LockError, LockFile, Op, Output, Phase, Program, Waiting,
+};
+use lockproof_trace::CONNECTION_FAILED;
 use tokio::sync::mpsc;
 
 use super::WorkerError;
 use super::journal::Journal;
 use super::link::{Arrival, Links, News};
 use super::real::{RealClock, wall_clock_ms};
-use crate::lab::client::protocol::{
-    Call, CallResult, Cause, ClockMode, Ended, ErrorCode, FromClient, Init, Mode, PROTOCOL,
-    SentCommand, StepReport, ThreadView, ToClient, View,
-};
-use crate::lock::{Config, Input, LockError, LockFile, Op, Output, Phase, Program, Waiting};
-use crate::trace::CONNECTION_FAILED;
 
 pub(super) struct Session {
     pub arrivals: mpsc::UnboundedReceiver<Arrival>,
@@ -318,7 +320,7 @@ impl Session {
 
 /// A built-in lock by its name, or a file by its path.
 fn load(name: &str) -> Result<LockFile, LockError> {
-    if crate::lock::builtin_names().contains(&name) {
+    if lockproof_model::lock::builtin_names().contains(&name) {
         return LockFile::builtin(name);
     }
     LockFile::load(Path::new(name))
@@ -331,7 +333,7 @@ fn op_name(op: Op) -> &'static str {
     }
 }
 
-fn sent(request: &crate::lock::Request) -> SentCommand {
+fn sent(request: &lockproof_model::lock::Request) -> SentCommand {
     SentCommand {
         thread: request.thread,
         node: request.node,
@@ -344,7 +346,7 @@ fn sent(request: &crate::lock::Request) -> SentCommand {
     }
 }
 
-fn view(view: &crate::lock::View) -> View {
+fn view(view: &lockproof_model::lock::View) -> View {
     View {
         phase: match view.phase {
             Phase::Idle => "idle",

@@ -19,12 +19,12 @@ fn ours(source: &str) -> String {
         Err(error) => return format!("syntax: t:{}: {}", error.line, error.message),
     };
     let mut machine = Machine::new(Arc::new(code));
-    for name in lua::lib::names("") {
-        let native = lua::lib::native("", name).unwrap();
+    for name in lua::library::names("") {
+        let native = lua::library::native("", name).unwrap();
         machine.set_global(name, Value::Native(native));
     }
     for library in ["string", "table", "math"] {
-        let table = lua::lib::table(&mut machine.heap, library, &[]);
+        let table = lua::library::table(&mut machine.heap, library, &[]);
         machine.set_global(library, Value::Table(table));
         if library == "string" {
             machine.text_methods = table;

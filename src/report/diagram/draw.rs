@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
+use lockproof_trace::{Event, Fault, Lane, Mark, Step, Trace, words};
+
 use super::escape;
 use super::layout::{BANNER, End, Flight, GUTTER, HEAD, Layout, between, flights, spans};
-use crate::trace::{Event, Fault, Lane, Mark, Step, Trace, words};
 
 /// Half the width of a belief bar.
 const BAR: i32 = 6;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::trace::{ClientView, Event, Fault, Lane, Trace};
+use lockproof_trace::{ClientView, Event, Fault, Lane, Trace};
 
 /// Left of the lanes: tick labels and step numbers.
 pub const GUTTER: i32 = 118;

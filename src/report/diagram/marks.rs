@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use lockproof_trace::{Event, Fault, Mark, Outcome, words};
+
 use super::draw::{Canvas, GAP, colour, cross, put};
 use super::escape;
 use super::layout::{End, GUTTER};
-use crate::trace::{Event, Fault, Mark, Outcome, words};
 
 /// Characters of a label that fit beside a client's lane, and a node's.
 const CLIENT_LABEL: usize = 26;

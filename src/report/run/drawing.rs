@@ -5,12 +5,12 @@
 
 use std::fmt::Write;
 
+use lockproof_history::timeline::{
+    ClientRow, Detail, FaultBand, LatencyOf, MarkKind, Timeline, ViolationMark,
+};
 use serde::Serialize;
 
 use super::duration;
-use crate::history::timeline::{
-    ClientRow, Detail, FaultBand, LatencyOf, MarkKind, Timeline, ViolationMark,
-};
 
 /// Height of a client's row.
 const ROW: u64 = 36;
@@ -181,7 +181,7 @@ fn shares(
     (y, height): (u64, u64),
     top: u64,
     slice_ns: u64,
-    of: impl Fn(&crate::history::timeline::Share) -> f32,
+    of: impl Fn(&lockproof_history::timeline::Share) -> f32,
 ) -> String {
     let mut path = String::new();
     let bottom = top + y + height;

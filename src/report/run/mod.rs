@@ -13,15 +13,15 @@
 mod drawing;
 
 use base64::Engine;
+use lockproof_history::timeline::{Detail, FaultBand, LatencyOf, Timeline};
+use lockproof_history::{Finding, FindingVerdict, Judgement};
+use lockproof_trace::words::{printable, shorten, thousands};
 use minijinja::value::Serde;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::ReportError;
 use super::page::templates;
-use crate::history::timeline::{Detail, FaultBand, LatencyOf, Timeline};
-use crate::history::{Finding, FindingVerdict, Judgement};
-use crate::trace::words::{printable, shorten, thousands};
 
 const TEMPLATE: &str = include_str!("../templates/run.html");
 const BASE_STYLE: &str = include_str!("../templates/report.css");

@@ -1,0 +1,54 @@
+//! A Lua 5.1 whose programs are plain data.
+//!
+//! Lock files and Redis scripts are Lua 5.1. In a model both need what stock Lua
+//! does not offer: a suspended program that can be copied, compared and continued
+//! thousands of times; tokens without letters and times without digits, so that
+//! what is proved holds for every token and at every time; and a bound on work
+//! and memory inside every function. So this is a Lua of its own, in safe Rust,
+//! held to the reference implementation by `tests/differential/lua.rs` (the same
+//! random programs on both) and to Redis's Lua by `tests/differential/redis.rs`.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `lexer`, `parser`, `ast`, `compile`, `code` | from the text to instructions |
+//! | `value`, `heap`, `text` | values; memory as numbered lists; texts with symbols |
+//! | `model`, `arith`, `order` | what may be learned of times, names, and orders |
+//! | `vm`, `ops` | the run |
+//! | `machine` | a program's whole state: made, settled, written down |
+//! | [`library`] | Lua's library |
+//!
+//! Rejected: stock Lua behind userdata types (`==` between a userdata and a number
+//! cannot be seen, a suspended coroutine cannot be copied, and C functions run
+//! without bounds), and a ready-made interpreter in Rust (none is 5.1, and none
+//! copies suspended programs).
+
+mod arith;
+mod ast;
+mod code;
+mod compile;
+mod error;
+mod heap;
+mod lexer;
+pub mod library;
+mod machine;
+mod model;
+pub mod number;
+mod ops;
+mod order;
+mod parser;
+pub mod text;
+mod value;
+mod vm;
+
+pub use arith::{fence, same_text};
+pub use code::Code;
+pub use error::{Refusal, RefusalKind, Stop};
+pub use heap::{Function, Heap, Key, Store, Table};
+pub use lexer::SyntaxError;
+pub use machine::{BUDGET, MEMORY, is_remembered};
+pub use model::{Clocks, MOMENT_MS, Scale, Truth, mark, view};
+pub use order::{count as orders_of, permutation};
+pub use value::{
+    Beyond, CellId, Clock, Duration, FunctionId, Moment, Native, Place, TableId, Time, Value,
+};
+pub use vm::{Flow, Host, Lines, Machine, NoHost, Pause, Thread, Vm};

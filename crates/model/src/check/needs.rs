@@ -1,0 +1,274 @@
+//! What the closure and the world of an assumption set have to provide for.
+
+use std::sync::Arc;
+
+use lockproof_lua::Scale;
+use lockproof_redis::ScriptEngine;
+use lockproof_trace::{self as trace, Setup};
+
+use crate::lock::{Config, Program};
+use crate::world::catalogue::{Fault, Harm, SizeUnit, Switch};
+use crate::world::closure::{Closure, ClosureError, Needs, Subject};
+use crate::world::node::KeyRules;
+use crate::world::tables::Tables;
+use crate::world::{Promotion, WorldConfig};
+
+use super::{CheckError, Checker};
+
+/// The horizon is enlarged up to this many times what a set needs by itself.
+pub(super) const REACH_MAX: i64 = 64;
+
+impl Checker<'_> {
+    pub(super) fn world_config(&self, set: &[Switch]) -> WorldConfig {
+        let sizes = &self.options.sizes;
+        WorldConfig {
+            clients: sizes.clients,
+            nodes: sizes.nodes,
+            ttl_ticks: sizes.ttl_ticks,
+            reentrant: self.file.reentrant,
+            switches: set.to_vec(),
+            order: self.order_in(set),
+            at_ticks: false,
+        }
+    }
+
+    /// The lock's automata under `needs`. Over a client that spins time passes while
+    /// messages are in flight.
+    pub(super) fn close(&self, needs: Needs) -> Result<Tables, CheckError> {
+        let tables = self.close_once(needs.clone())?;
+        if !tables.spins || needs.ageing {
+            return Ok(tables);
+        }
+        self.close_once(Needs {
+            ageing: true,
+            ..needs
+        })
+    }
+
+    fn close_once(&self, needs: Needs) -> Result<Tables, CheckError> {
+        let config = self.config_of(needs.timeout_ms, Some(needs.scale()));
+        let mut program = Program::start(self.file, &config, "", trace::EPOCH_MS)?;
+        program.watch_lines(Arc::clone(&self.seen.lines));
+        let mut subject = Subject {
+            program: &program,
+            scripts: &mut ScriptEngine::new()?,
+            rules: KeyRules {
+                keys: self.file.keys.clone(),
+                key: config.key.clone(),
+            },
+            renews: self.file.renews,
+            file: self.file.path.clone(),
+            should_stop: &*self.options.explore.should_stop,
+        };
+        let closure = Closure::build(&mut subject, needs).map_err(|error| self.unclosed(error))?;
+        Tables::build(closure).map_err(|error| self.unclosed(error))
+    }
+
+    fn unclosed(&self, source: ClosureError) -> CheckError {
+        match source {
+            ClosureError::Lock(error) => CheckError::Lock(error),
+            source @ ClosureError::NotModelled { .. } => CheckError::NotModelled(source),
+            source => CheckError::Closure {
+                file: self.file.path.clone(),
+                source,
+            },
+        }
+    }
+
+    /// What the lock file sees under `set` when it runs for real.
+    pub fn config(&self, set: &[Switch]) -> Config {
+        self.config_of(self.timeout_ms(set), None)
+    }
+
+    /// Default time-out of a command, in ms. Where messages can be held up it is as
+    /// long as they can be, or just longer than the lease: then a reply can come when
+    /// the lease is over, and a request can be executed when nobody waits any more.
+    fn timeout_ms(&self, set: &[Switch]) -> i64 {
+        let sizes = &self.options.sizes;
+        let longest = set
+            .iter()
+            .filter(|switch| switch.fault.harm() == Harm::HoldsUp)
+            .map(|switch| switch.size.min(sizes.ttl_ticks + 1))
+            .max();
+        let usual = match longest {
+            Some(longest) if !self.impatient => longest.max(1),
+            _ => self.parts(),
+        };
+        let ticks = sizes.timeout_ticks.unwrap_or(usual);
+        i64::from(ticks) * sizes.tick_ms
+    }
+
+    /// Some command has no time-out of its own, and messages can be held up for longer
+    /// than the usual one.
+    pub(super) fn patience_matters(&mut self, set: &[Switch]) -> Result<bool, CheckError> {
+        let timeout_ms = self.timeout_ms(set);
+        let usual_ms = i64::from(self.parts()) * self.options.sizes.tick_ms;
+        if self.options.sizes.timeout_ticks.is_some() || timeout_ms <= usual_ms {
+            return Ok(false);
+        }
+        let tables = self.tables(set)?;
+        let mut durations = tables.closure.durations.iter();
+        Ok(durations.any(|duration| duration.ms == timeout_ms))
+    }
+
+    /// Ticks of a third of the lease.
+    fn parts(&self) -> u8 {
+        (self.options.sizes.ttl_ticks / 3).max(1)
+    }
+
+    fn config_of(&self, timeout_ms: i64, scale: Option<Scale>) -> Config {
+        let sizes = &self.options.sizes;
+        Config {
+            nodes: sizes.nodes,
+            ttl_ms: i64::from(sizes.ttl_ticks) * sizes.tick_ms,
+            timeout_ms,
+            key: "lock".into(),
+            params: sizes.params.clone(),
+            scale,
+        }
+    }
+
+    /// What a tick adds to every clock.
+    fn step_ms(&self) -> i64 {
+        let sizes = &self.options.sizes;
+        match self.exact {
+            true => sizes.tick_ms,
+            false => sizes.step_ms(),
+        }
+    }
+
+    pub(super) fn needs(&self, set: &[Switch]) -> Needs {
+        let sizes = &self.options.sizes;
+        let size = |fault: Fault| find(set, fault).map_or(0, |switch| switch.size);
+        let on = |fault: Fault| find(set, fault).is_some();
+        let drift = find(set, Fault::ClientDrift).map_or(0, |switch| switch.budget);
+        let skew = find(set, Fault::ClientSkew);
+        let step = skew.map_or(0, |skew| skew.size);
+        let steps = skew.map_or(0, |skew| skew.budget);
+        let late = |switch: &&Switch| matches!(switch.fault.harm(), Harm::HoldsUp | Harm::Stops);
+        let stretch = set.iter().filter(late).map(|switch| switch.size).max();
+        let stretch = stretch.unwrap_or(0);
+        let parts = [sizes.ttl_ticks, stretch, drift, size(Fault::ClockJump), 3];
+        // From one end of a clock's offsets to the other: what is over for longer
+        // stays over.
+        let set_back = 2 * u32::from(step) * u32::from(steps);
+        let horizon: u32 = parts.into_iter().map(u32::from).sum::<u32>() + set_back;
+        let harms = |harm: Harm| set.iter().any(|switch| switch.fault.harm() == harm);
+        Needs {
+            clients: sizes.clients,
+            holds_max: if self.file.reentrant { 2 } else { 1 },
+            ttl_ms: i64::from(sizes.ttl_ticks) * sizes.tick_ms,
+            timeout_ms: self.timeout_ms(set),
+            tick_ms: sizes.tick_ms,
+            step_ms: self.step_ms(),
+            horizon_ms: i64::from(horizon) * self.step_ms() * self.reach,
+            advance_max: size(Fault::ClientPause).max(if drift > 0 { 2 } else { 1 }),
+            skews: skews(step as i8, steps as i8, drift as i8),
+            step: step as i8,
+            ageing: harms(Harm::HoldsUp) || harms(Harm::Stops),
+            failing: harms(Harm::Breaks),
+            refused: on(Fault::NodeDown) || on(Fault::DelayedRestart),
+            jump: size(Fault::ClockJump),
+            jumps: find(set, Fault::ClockJump).map_or(0, |switch| switch.budget),
+            slots: self.world_config(set).slots() as u8,
+            refusing: on(Fault::MinReplicas),
+            shared_owner: on(Fault::SharedOwner),
+        }
+    }
+
+    /// The setup of a trace under `set`.
+    pub fn setup(&self, set: &[Switch]) -> Setup {
+        let sizes = &self.options.sizes;
+        let persistence = if find(set, Fault::RestartEverysec).is_some() {
+            "everysec"
+        } else if find(set, Fault::RestartAlways).is_some() {
+            "always"
+        } else {
+            "none"
+        };
+        let mut params = self.file.params.clone();
+        params.extend(sizes.params.clone());
+        let config = self.config(set);
+        Setup {
+            clients: sizes.clients,
+            nodes: sizes.nodes,
+            ttl_ms: config.ttl_ms,
+            tick_ms: self.step_ms(),
+            timeout_ms: config.timeout_ms,
+            key: config.key,
+            params,
+            epoch_ms: trace::EPOCH_MS,
+            persistence: persistence.into(),
+            replicas: u8::from(self.world_config(set).lag() > 0 || self.waits(set)),
+            min_replicas: u8::from(find(set, Fault::MinReplicas).is_some()),
+            shared_owner: find(set, Fault::SharedOwner).is_some(),
+        }
+    }
+
+    /// A combination that the world does not follow: a server that stands still
+    /// or whose clock jumps while it holds a WAIT back, one that restarts or stands
+    /// still while it asks for its replica.
+    pub(super) fn unfollowed(&self, set: &[Switch]) -> Option<String> {
+        let first = |faults: &[Fault]| {
+            let on = |fault: &&Fault| find(set, **fault).is_some();
+            faults.iter().find(on).map(|fault| fault.info().id)
+        };
+        let told = |what, id| format!("{what} under {id} is not in the model yet");
+        let down = [Fault::NodeDown, Fault::DelayedRestart];
+        let waiting = [Fault::NodePause, Fault::ClockJump, down[0], down[1]];
+        let waiting = first(&waiting).filter(|_| self.waits(set));
+        let asking = first(&[
+            Fault::RestartNone,
+            Fault::RestartEverysec,
+            Fault::RestartAlways,
+            Fault::NodePause,
+            Fault::NodeDown,
+            Fault::DelayedRestart,
+        ]);
+        let asking = asking.filter(|_| find(set, Fault::MinReplicas).is_some());
+        let waiting = waiting.map(|id| told("WAIT", id));
+        let promoted = first(&Promotion::ALL.map(Promotion::fault));
+        let promoted = promoted.or_else(|| first(&down[1..])).zip(first(&down));
+        let promoted = promoted.filter(|(one, other)| one != other);
+        waiting
+            .or_else(|| asking.map(|id| told(Fault::MinReplicas.info().id, id)))
+            .or_else(|| promoted.map(|(one, id)| told(one, id)))
+    }
+
+    /// The lock sends WAIT, so its nodes have replicas, failover or not.
+    fn waits(&self, set: &[Switch]) -> bool {
+        let tables = self.tables.get(&self.needs(set));
+        tables.is_some_and(|tables| tables.waits())
+    }
+}
+
+/// A replica lags behind by some writes, and by few.
+pub(super) fn lag(set: &[Switch]) -> Result<(), CheckError> {
+    let most = crate::world::LAG_MAX;
+    let promotes = |switch: &&Switch| switch.fault.info().unit == SizeUnit::Writes;
+    let wrong = |switch: &&Switch| !(1..=most).contains(&usize::from(switch.size));
+    match set.iter().filter(promotes).find(wrong) {
+        Some(switch) => {
+            let id = switch.fault.info().id;
+            Err(CheckError::Sizes(format!(
+                "the size of {id} is {}; it must be from 1 to {most} writes",
+                switch.size
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
+pub(super) fn find(set: &[Switch], fault: Fault) -> Option<&Switch> {
+    set.iter().find(|switch| switch.fault == fault)
+}
+
+/// Offsets that a clock can have: so many steps of this size, and the drift. Without
+/// gaps if it drifts, since it then goes through all of them.
+fn skews(size: i8, steps: i8, drift: i8) -> Vec<i8> {
+    if drift > 0 {
+        let most = size * steps + drift;
+        return (-most..=most).collect();
+    }
+    (-steps..=steps).map(|n| n * size).collect()
+}

@@ -1,0 +1,387 @@
+//! A whole check: from a lock file and assumption sets to verdicts.
+//!
+//! Sets with the same needs share one closure. Each set is one world and one
+//! exhaustive search that answers for all properties at once ([`super::search`]).
+
+use std::sync::Arc;
+
+use lockproof_trace::{Assumption, Trace};
+use rustc_hash::FxHashMap;
+
+use crate::lock::{LockError, LockFile};
+use crate::world::catalogue::{Fault, PROPERTIES, Property, Safety, Switch};
+use crate::world::closure::{ClosureError, Needs};
+use crate::world::concrete::{self, ConcreteError};
+use crate::world::tables::Tables;
+use crate::world::{World, WorldError};
+
+use super::guard::Guard;
+use super::needs::{find, lag};
+use super::seen::Seen;
+use super::{
+    CheckReport, CheckResult, ExploreOptions, Progress, SCHEMA, SimulateOptions, Sizes, StopReason,
+    Verdict,
+};
+
+/// How to search, and how hard to guard.
+#[derive(Clone)]
+pub struct CheckOptions {
+    pub sizes: Sizes,
+    /// The properties to answer for.
+    pub properties: Vec<Property>,
+    pub explore: ExploreOptions,
+    /// Random walks on live programs, for each assumption set.
+    pub guard: Guard,
+    /// `explore.should_stop` is a limit in time: sets that are small are searched
+    /// before those that are not.
+    pub timed: bool,
+}
+
+/// A set with no more states than this is small.
+const QUICK_STATES: u64 = 200_000;
+
+/// What the caller lends a check: its clock, and its eyes.
+pub trait Observer {
+    /// Seconds since some fixed moment.
+    fn seconds(&self) -> f64;
+    /// An assumption set is about to be explored.
+    fn begins(&self, _assumptions: &[Assumption]) {}
+    /// A function that is told of progress while the search runs.
+    fn progress(&self) -> Box<dyn Fn(Progress) + Send + Sync> {
+        Box::new(|_| ())
+    }
+}
+
+/// Why a check could not give verdicts.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error("{file}: {source}")]
+    Closure { file: String, source: ClosureError },
+    /// The lock has what the model has not, with file and line.
+    #[error("{0}")]
+    NotModelled(ClosureError),
+    #[error(transparent)]
+    World(#[from] WorldError),
+    #[error("lockproof contradicts itself (please report this): {0}")]
+    Concrete(ConcreteError),
+    #[error("failed to start the Lua engine for Redis scripts: {0}")]
+    Engine(#[from] lockproof_redis::EngineError),
+    /// A size or a budget that makes no sense.
+    #[error("{0}")]
+    Sizes(String),
+}
+
+impl From<ConcreteError> for CheckError {
+    /// A live program may fail where its tables do not: a loop that ends as soon as time passes
+    /// never ends where time stands still while it runs. That is the file's business.
+    fn from(error: ConcreteError) -> CheckError {
+        match error {
+            ConcreteError::Lock(error) => CheckError::Lock(error),
+            other => CheckError::Concrete(other),
+        }
+    }
+}
+
+impl CheckError {
+    /// The lock cannot be answered for under one assumption set, and maybe under
+    /// others it can.
+    fn is_refusal(&self) -> bool {
+        match self {
+            CheckError::Lock(_)
+            | CheckError::Closure { .. }
+            | CheckError::NotModelled(_)
+            | CheckError::World(_) => true,
+            CheckError::Concrete(_) | CheckError::Engine(_) | CheckError::Sizes(_) => false,
+        }
+    }
+
+    /// The search was told to stop before it had begun.
+    fn is_stop(&self) -> bool {
+        let CheckError::Closure { source, .. } = self else {
+            return false;
+        };
+        matches!(source, ClosureError::Stopped)
+    }
+}
+
+/// A lock, ready to be explored under any assumption set.
+pub struct Checker<'f> {
+    pub(super) file: &'f LockFile,
+    pub(super) options: CheckOptions,
+    pub(super) simulate: Option<SimulateOptions>,
+    order: Vec<Fault>,
+    /// Clients give commands up after a tick, whatever the faults.
+    pub(super) impatient: bool,
+    /// Ticks end at the very moment at which durations of so many ticks end.
+    pub(super) exact: bool,
+    /// How much further than it must be the horizon is.
+    pub(super) reach: i64,
+    pub(super) tables: FxHashMap<Needs, Arc<Tables>>,
+    pub(super) seen: Seen,
+}
+
+impl<'f> Checker<'f> {
+    /// A checker of `file`.
+    ///
+    /// # Errors
+    /// If the sizes make no sense for this file.
+    pub fn new(file: &'f LockFile, options: CheckOptions) -> Result<Checker<'f>, CheckError> {
+        options.sizes.validate(file)?;
+        Ok(Checker {
+            file,
+            options,
+            simulate: None,
+            order: Vec::new(),
+            impatient: false,
+            exact: false,
+            reach: 1,
+            tables: FxHashMap::default(),
+            seen: Seen::new(file),
+        })
+    }
+
+    /// From now on worlds are not explored: random runs are followed through
+    /// them. That finds violations in worlds that are too large to explore, and
+    /// whatever it does not find is unknown.
+    pub fn simulate(&mut self, options: SimulateOptions) {
+        self.simulate = Some(options);
+    }
+
+    /// From now on these faults strike in this order: none before the one that
+    /// stands before it has struck. Sets without them are as they were.
+    pub fn order(&mut self, faults: Vec<Fault>) {
+        self.order = faults;
+    }
+
+    pub(super) fn order_in(&self, set: &[Switch]) -> Vec<Fault> {
+        let on = |fault: &&Fault| find(set, **fault).is_some();
+        self.order.iter().filter(on).copied().collect()
+    }
+
+    /// Checks every set and puts the answers together. Sets under which the lock is
+    /// refused are unknown, with the reason.
+    ///
+    /// # Errors
+    /// See [`CheckError`]; a refusal only if it befalls every set.
+    pub fn check(
+        &mut self,
+        sets: &[Vec<Switch>],
+        observer: &dyn Observer,
+    ) -> Result<CheckReport, CheckError> {
+        let mut cells: Vec<Option<Vec<CheckResult>>> = vec![None; sets.len()];
+        let mut refused = None;
+        let mut answered = sets.is_empty();
+        for quick in self.passes(sets.len()) {
+            for (set, cells) in sets
+                .iter()
+                .zip(&mut cells)
+                .filter(|(_, cells)| cells.is_none())
+            {
+                match self.check_within(quick, set, observer) {
+                    Err(error) if error.is_refusal() => {
+                        *cells = Some(self.unknown(set, &error.to_string()));
+                        refused.get_or_insert(error);
+                    }
+                    found => {
+                        *cells = found?;
+                        answered = true;
+                    }
+                }
+            }
+        }
+        if let Some(error) = refused.filter(|_| !answered) {
+            return Err(error);
+        }
+        let results = cells.into_iter().flatten().flatten().collect();
+        Ok(CheckReport {
+            schema: SCHEMA.into(),
+            lock: concrete::reference(self.file),
+            setup: self.setup(&[]),
+            results,
+            warnings: self.seen.warnings(self.file),
+        })
+    }
+
+    /// Limits of the rounds in which sets are searched. If the time is limited small
+    /// ones come first, so that a large one does not use it up for all.
+    fn passes(&self, sets: usize) -> Vec<Option<u64>> {
+        match self.options.timed && sets > 1 && self.simulate.is_none() {
+            true => vec![Some(QUICK_STATES), None],
+            false => vec![None],
+        }
+    }
+
+    /// Checks one assumption set; `None` if it is larger than `quick`.
+    fn check_within(
+        &mut self,
+        quick: Option<u64>,
+        set: &[Switch],
+        observer: &dyn Observer,
+    ) -> Result<Option<Vec<CheckResult>>, CheckError> {
+        let whole = self.options.explore.states_max;
+        let Some(quick) = quick.filter(|quick| whole.is_none_or(|whole| *quick < whole)) else {
+            return self.check_set(set, observer).map(Some);
+        };
+        self.options.explore.states_max = Some(quick);
+        let cells = self.check_set(set, observer);
+        self.options.explore.states_max = whole;
+        let larger = StopReason::StateLimit(quick).to_string();
+        let is_larger = |cell: &CheckResult| {
+            cell.reason
+                .as_ref()
+                .is_some_and(|reason| reason.contains(&larger))
+        };
+        Ok(Some(cells?).filter(|cells| !cells.iter().any(is_larger)))
+    }
+
+    /// Checks one assumption set, and searches it more than once.
+    ///
+    /// Ticks that end just after what they end find whatever comes too late; ticks that
+    /// end at that very moment find what comes just in time: a key is still there when a
+    /// sleep of its length ends. In every run what lasts as long ends in one of these
+    /// orders. (Whole numbers of ticks are enough for closed bounds, and these are the
+    /// open ones: Henzinger, Manna, Pnueli, What good are digital clocks?, 1992.)
+    ///
+    /// Where faults hold messages up each is searched with clients that wait longer than
+    /// the lease, and with clients that hardly wait: the one reads replies that come too
+    /// late, the other leaves requests behind.
+    ///
+    /// # Errors
+    /// See [`CheckError`].
+    pub fn check_set(
+        &mut self,
+        set: &[Switch],
+        observer: &dyn Observer,
+    ) -> Result<Vec<CheckResult>, CheckError> {
+        observer.begins(&assumptions(set));
+        let late = self.check_with_patience(set, observer)?;
+        self.exact = true;
+        let exact = self.check_with_patience(set, observer);
+        self.exact = false;
+        Ok(both(late, exact?))
+    }
+
+    fn check_with_patience(
+        &mut self,
+        set: &[Switch],
+        observer: &dyn Observer,
+    ) -> Result<Vec<CheckResult>, CheckError> {
+        let patient = self.check_once(set, observer)?;
+        if !self.patience_matters(set).is_ok_and(|matters| matters) {
+            return Ok(patient);
+        }
+        self.impatient = true;
+        let impatient = self.check_once(set, observer);
+        self.impatient = false;
+        Ok(both(patient, impatient?))
+    }
+
+    pub(super) fn check_once(
+        &mut self,
+        set: &[Switch],
+        observer: &dyn Observer,
+    ) -> Result<Vec<CheckResult>, CheckError> {
+        lag(set)?;
+        match self.tables(set) {
+            Err(error) if error.is_stop() => return Ok(self.unknown(set, &error.to_string())),
+            tables => drop(tables?),
+        }
+        if let Some(reason) = self.unfollowed(set) {
+            return Ok(self.unknown(set, &reason));
+        }
+        self.search(set, observer)
+    }
+
+    /// The answers for a set that nobody has the time for.
+    pub fn not_checked(&self, set: &[Switch], reason: &str) -> Vec<CheckResult> {
+        self.unknown(set, reason)
+    }
+
+    /// Nothing was explored, so nothing is known.
+    fn unknown(&self, set: &[Switch], reason: &str) -> Vec<CheckResult> {
+        let properties = self.applicable().into_iter();
+        properties
+            .map(|property| CheckResult {
+                property: property.info().id.into(),
+                assumptions: assumptions(set),
+                verdict: Verdict::Unknown,
+                reason: Some(reason.to_owned()),
+                states: 0,
+                transitions: 0,
+                depth: 0,
+                seconds: 0.0,
+                trace: None,
+            })
+            .collect()
+    }
+
+    /// Seeded random walks of `length` moves under `set`, as traces.
+    ///
+    /// # Errors
+    /// See [`CheckError`].
+    pub fn walks(
+        &mut self,
+        set: &[Switch],
+        seeds: std::ops::Range<u64>,
+        length: usize,
+    ) -> Result<Vec<Trace>, CheckError> {
+        self.world(set)?;
+        if let Some(reason) = self.unfollowed(set) {
+            return Err(CheckError::Sizes(reason));
+        }
+        self.walk(set, seeds, length)
+    }
+
+    /// The world of one assumption set.
+    ///
+    /// # Errors
+    /// If the lock cannot be closed, or a state of its world is too large.
+    pub fn world(&mut self, set: &[Switch]) -> Result<World, CheckError> {
+        lag(set)?;
+        let tables = self.tables(set)?;
+        Ok(World::new(self.world_config(set), tables)?)
+    }
+
+    pub(super) fn tables(&mut self, set: &[Switch]) -> Result<Arc<Tables>, CheckError> {
+        let needs = self.needs(set);
+        if let Some(tables) = self.tables.get(&needs) {
+            return Ok(Arc::clone(tables));
+        }
+        let tables = Arc::new(self.close(needs.clone())?);
+        self.tables.insert(needs, Arc::clone(&tables));
+        Ok(tables)
+    }
+
+    /// The properties asked for that make sense for this lock.
+    pub(super) fn applicable(&self) -> Vec<Property> {
+        let asked = |property: &Property| self.options.properties.contains(property);
+        let fits = |property: &Property| {
+            *property != Property::Safety(Safety::Reentrancy) || self.file.reentrant
+        };
+        PROPERTIES
+            .iter()
+            .map(|info| info.property)
+            .filter(asked)
+            .filter(fits)
+            .collect()
+    }
+}
+
+/// What two searches of one set say together.
+fn both(one: Vec<CheckResult>, other: Vec<CheckResult>) -> Vec<CheckResult> {
+    let pairs = one.into_iter().zip(other);
+    pairs.map(|(one, other)| one.and(other)).collect()
+}
+
+/// A set of switches in the words of the trace format.
+pub fn assumptions(set: &[Switch]) -> Vec<Assumption> {
+    set.iter()
+        .map(|switch| Assumption {
+            name: switch.fault.info().id.into(),
+            budget: switch.budget,
+            size: switch.size,
+        })
+        .collect()
+}

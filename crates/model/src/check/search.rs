@@ -1,0 +1,345 @@
+//! One assumption set: its search, and what each property's answer rests on.
+//!
+//! `holds` is said only if the whole space was explored, nothing in it depended on
+//! what the model does not have, and no time in it was rounded. A violation is said
+//! only with a trace that live programs and formal servers have followed.
+
+use std::sync::Arc;
+
+use lockproof_lua::RefusalKind;
+use lockproof_trace::Trace;
+
+use crate::world::catalogue::{Branching, Property, Switch};
+use crate::world::concrete::{self, Concrete, ConcreteError, Heading};
+use crate::world::layout::State;
+use crate::world::packed::Narrow;
+use crate::world::rules::overflow_reason;
+use crate::world::tables::Tables;
+use crate::world::walk::random_walk;
+use crate::world::{Action, World};
+
+use super::attempts;
+use super::needs::REACH_MAX;
+use super::{
+    CheckError, CheckResult, Checker, Exploration, ExploreOptions, Observer, Path, Simulation,
+    StopReason, Verdict, assumptions, explore, simulate,
+};
+
+/// A search of one world, and the world.
+struct Searched {
+    world: Arc<World>,
+    found: Exploration<State>,
+}
+
+/// What a search says of a property.
+enum Answer {
+    Violated(Box<Trace>),
+    Holds,
+    Unknown(String),
+}
+
+impl Checker<'_> {
+    /// Searches the world of `set`, enlarging the horizon as far as the lock asks
+    /// for, and answers for each property.
+    pub(super) fn search(
+        &mut self,
+        set: &[Switch],
+        observer: &dyn Observer,
+    ) -> Result<Vec<CheckResult>, CheckError> {
+        let started = observer.seconds();
+        let searched = loop {
+            let world = self.world(set)?;
+            let searched = self.searched(world, observer);
+            if self.reach >= REACH_MAX || !searched.beyond_horizon() {
+                break searched;
+            }
+            self.reach *= 2;
+        };
+        let complete = searched.found.complete && searched.found.overflow == 0;
+        self.seen.note(&searched.world, complete);
+        let mut again = None;
+        let mut answers = Vec::new();
+        for property in self.applicable() {
+            let answer = self.answer(set, &searched, &mut again, property, observer)?;
+            answers.push((property, answer));
+        }
+        self.guard(set, &searched.world.tables)?;
+        let seconds = observer.seconds() - started;
+        let cells = answers.into_iter();
+        Ok(cells
+            .map(|(property, answer)| cell(set, &searched.found, property, answer, seconds))
+            .collect())
+    }
+
+    fn searched(&self, world: World, observer: &dyn Observer) -> Searched {
+        let world = Arc::new(world);
+        let mut options = self.options.explore.clone();
+        options.branching = self
+            .options
+            .properties
+            .iter()
+            .fold(0, |all, one| match one {
+                Property::Branching(one) => all | one.bit(),
+                Property::Safety(_) => all,
+            });
+        if self.reach < REACH_MAX {
+            let (stop, watched) = (Arc::clone(&options.should_stop), Arc::clone(&world));
+            options.should_stop = Arc::new(move || stop() || beyond_horizon(&watched));
+        }
+        let found = match &self.simulate {
+            Some(options) => simulated(simulate(&*world, options)),
+            None => match world.words() {
+                0..=2 => explored::<2>(&world, options, observer),
+                3 => explored::<3>(&world, options, observer),
+                4 => explored::<4>(&world, options, observer),
+                5 | 6 => explored::<6>(&world, options, observer),
+                _ => explored::<8>(&world, options, observer),
+            },
+        };
+        Searched { world, found }
+    }
+
+    fn answer(
+        &self,
+        set: &[Switch],
+        searched: &Searched,
+        again: &mut Option<Searched>,
+        property: Property,
+        observer: &dyn Observer,
+    ) -> Result<Answer, CheckError> {
+        let Some(path) = searched.path(property) else {
+            return Ok(searched.unviolated());
+        };
+        let world = &searched.world;
+        let path = shown(world, path, property);
+        match self.concrete(world, set, &path.steps, Some(property), None) {
+            Ok(concrete) => Ok(violated(world, concrete)),
+            Err(CheckError::Concrete(ConcreteError::BetweenTicks { what })) => {
+                self.answer_at_ticks(set, searched, again, (property, what), observer)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A violation takes something that happens between two ticks. Maybe another
+    /// does not.
+    fn answer_at_ticks(
+        &self,
+        set: &[Switch],
+        searched: &Searched,
+        again: &mut Option<Searched>,
+        (property, what): (Property, String),
+        observer: &dyn Observer,
+    ) -> Result<Answer, CheckError> {
+        if again.is_none() {
+            let world = self.at_ticks(set, &searched.world.tables)?;
+            *again = Some(self.searched(world, observer));
+        }
+        let path = again.as_ref().and_then(|searched| {
+            let path = searched.path(property)?;
+            Some((&searched.world, path))
+        });
+        let Some((world, path)) = path else {
+            return Ok(between_ticks(&what));
+        };
+        let path = shown(world, path, property);
+        match self.concrete(world, set, &path.steps, Some(property), None) {
+            Ok(concrete) => Ok(violated(world, concrete)),
+            Err(CheckError::Concrete(ConcreteError::BetweenTicks { what })) => {
+                Ok(between_ticks(&what))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn walk(
+        &mut self,
+        set: &[Switch],
+        seeds: std::ops::Range<u64>,
+        length: usize,
+    ) -> Result<Vec<Trace>, CheckError> {
+        let tables = self.tables(set)?;
+        let world = self.at_ticks(set, &tables)?;
+        seeds
+            .map(|seed| {
+                let moves = random_walk(&world, seed, length);
+                self.concretise(&world, set, &moves, None, Some(seed))
+            })
+            .collect()
+    }
+
+    /// A path of this lock's world as a trace.
+    ///
+    /// # Errors
+    /// If the tables and the live program part ways.
+    pub fn concretise(
+        &self,
+        world: &World,
+        set: &[Switch],
+        moves: &[(Action, State)],
+        property: Option<Property>,
+        seed: Option<u64>,
+    ) -> Result<Trace, CheckError> {
+        let concrete = self.concrete(world, set, moves, property, seed)?;
+        Ok(concrete.trace)
+    }
+
+    fn concrete(
+        &self,
+        world: &World,
+        set: &[Switch],
+        moves: &[(Action, State)],
+        property: Option<Property>,
+        seed: Option<u64>,
+    ) -> Result<Concrete, CheckError> {
+        let config = self.config(set);
+        let heading = Heading {
+            property,
+            seed,
+            setup: self.setup(set),
+            assumptions: assumptions(set),
+        };
+        Ok(concrete::concretise(
+            world, self.file, &config, moves, heading,
+        )?)
+    }
+}
+
+impl Searched {
+    fn beyond_horizon(&self) -> bool {
+        beyond_horizon(&self.world)
+    }
+
+    fn path(&self, property: Property) -> Option<&Path<State>> {
+        let found = match property {
+            Property::Safety(property) => self.found.violations.get(property as usize),
+            Property::Branching(property) => self.found.stuck.get(property as usize),
+        };
+        found.and_then(Option::as_ref)
+    }
+
+    /// The answer on a property that nothing violates.
+    fn unviolated(&self) -> Answer {
+        let mut reasons = self.poisons();
+        if !self.found.complete || self.found.overflow != 0 && reasons.is_empty() {
+            reasons.push(unknown_because(&self.found));
+        }
+        if reasons.is_empty() && self.world.reached.rounded() {
+            reasons.push(rounded_because(&self.world.tables));
+        }
+        if reasons.is_empty() {
+            Answer::Holds
+        } else {
+            Answer::Unknown(reasons.join("; "))
+        }
+    }
+
+    /// Why nothing can be said about parts of what was reached.
+    fn poisons(&self) -> Vec<String> {
+        let poisons = &self.world.tables.closure.poisons;
+        let reached = self.world.reached.poisons();
+        reached.map(|at| poisons[at].reason.clone()).collect()
+    }
+}
+
+/// A path as its trace shows it: where nobody can acquire any more, everybody tries.
+fn shown(world: &World, path: &Path<State>, property: Property) -> Path<State> {
+    match property {
+        Property::Safety(_) => path.clone(),
+        Property::Branching(Branching::DeadlockFreedom) => attempts::followed(world, path),
+    }
+}
+
+fn between_ticks(what: &str) -> Answer {
+    Answer::Unknown(format!(
+        "what may violate it needs {what}, between two ticks; a smaller --tick-ms may tell"
+    ))
+}
+
+fn beyond_horizon(world: &World) -> bool {
+    let poisons = &world.tables.closure.poisons;
+    let mut reached = world.reached.poisons();
+    reached.any(|at| poisons[at].kind == RefusalKind::Horizon)
+}
+
+fn violated(world: &World, concrete: Concrete) -> Answer {
+    if concrete.rounded {
+        return Answer::Unknown(rounded_because(&world.tables));
+    }
+    Answer::Violated(Box::new(concrete.trace))
+}
+
+fn cell<S>(
+    set: &[Switch],
+    found: &Exploration<S>,
+    property: Property,
+    answer: Answer,
+    seconds: f64,
+) -> CheckResult {
+    let (verdict, reason, trace) = match answer {
+        Answer::Violated(trace) => (Verdict::Violated, None, Some(*trace)),
+        Answer::Holds => (Verdict::Holds, None, None),
+        Answer::Unknown(reason) => (Verdict::Unknown, Some(reason), None),
+    };
+    CheckResult {
+        property: property.info().id.into(),
+        assumptions: assumptions(set),
+        verdict,
+        reason,
+        states: found.states,
+        transitions: found.transitions,
+        depth: found.depth,
+        seconds,
+        trace,
+    }
+}
+
+/// What random runs found, as a search that did not see everything.
+/// A search that keeps `W` words of each state.
+fn explored<const W: usize>(
+    world: &Arc<World>,
+    options: ExploreOptions,
+    observer: &dyn Observer,
+) -> Exploration<State> {
+    let narrow = Narrow::<W>(Arc::clone(world));
+    let found = explore(Arc::new(narrow), options, observer.progress());
+    found.map(|state| state.state())
+}
+
+fn simulated<S>(found: Simulation<S>) -> Exploration<S> {
+    Exploration {
+        states: 0,
+        transitions: found.steps,
+        depth: 0,
+        complete: false,
+        stop_reason: Some(StopReason::Simulated(found.walks)),
+        overflow: 0,
+        violations: found.violations,
+        stuck: Vec::new(),
+    }
+}
+
+fn unknown_because<S>(found: &Exploration<S>) -> String {
+    match &found.stop_reason {
+        Some(StopReason::Overflow(bits)) => overflow_reason(*bits),
+        Some(reason) => reason.to_string(),
+        None => overflow_reason(found.overflow),
+    }
+}
+
+/// Durations after which something ends, and which are no whole ticks.
+fn rounded_because(tables: &Tables) -> String {
+    let tick_ms = tables.needs.tick_ms;
+    let mut rounded: Vec<String> = Vec::new();
+    for duration in &tables.closure.durations {
+        if duration.ms % tick_ms != 0 {
+            rounded.push(format!("{} ms (line {})", duration.ms, duration.line));
+        }
+    }
+    rounded.sort();
+    format!(
+        "{} {} no whole number of ticks of {tick_ms} ms; give --tick-ms and --ttl-ticks that fit",
+        rounded.join(", "),
+        if rounded.len() == 1 { "is" } else { "are" },
+    )
+}

@@ -1,0 +1,119 @@
+//! What a check came upon, to warn of a `holds` that says little.
+//!
+//! A lock whose acquire never succeeds violates hardly anything; nor does a branch
+//! that no run takes. So a check notes which operations succeeded, which scripts ran
+//! and which lines of the file were reached, under any of its assumption sets.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lockproof_lua::Lines;
+
+use crate::lock::LockFile;
+use crate::world::World;
+
+/// What the searches of one check came upon.
+pub(super) struct Seen {
+    /// Lines of the lock file, in any automaton that was built.
+    pub lines: Lines,
+    acquired: bool,
+    released: bool,
+    scripts: BTreeSet<String>,
+    /// Some search saw everything.
+    complete: bool,
+}
+
+impl Seen {
+    pub fn new(file: &LockFile) -> Seen {
+        let lines = file.text.lines().count() + 2;
+        Seen {
+            lines: (0..lines)
+                .map(|_| AtomicBool::new(false))
+                .collect::<Arc<[_]>>(),
+            acquired: false,
+            released: false,
+            scripts: BTreeSet::new(),
+            complete: false,
+        }
+    }
+
+    /// Notes what a search came upon.
+    pub fn note(&mut self, world: &World, complete: bool) {
+        let reached = &world.reached;
+        self.complete |= complete;
+        self.acquired |= reached.acquired();
+        self.released |= reached.released();
+        let closure = &world.tables.closure;
+        let scripts = reached.commands().filter_map(|id| closure.script_of(id));
+        self.scripts.extend(scripts.map(str::to_owned));
+    }
+
+    /// What a user should know before trusting a verdict.
+    pub fn warnings(&self, file: &LockFile) -> Vec<String> {
+        let mut warnings = limits(file);
+        if !self.complete {
+            return warnings;
+        }
+        for (op, succeeded) in [("acquire", self.acquired), ("release", self.released)] {
+            if !succeeded {
+                warnings.push(format!("{op} never succeeded"));
+            }
+        }
+        for name in file.scripts.keys() {
+            if !self.scripts.contains(name) {
+                warnings.push(format!("the script `{name}` never ran"));
+            }
+        }
+        warnings.extend(self.unreached(file));
+        warnings
+    }
+
+    fn unreached(&self, file: &LockFile) -> Option<String> {
+        let reached = |line: &u32| {
+            let flag = self.lines.get(*line as usize);
+            flag.is_none_or(|flag| flag.load(Ordering::Relaxed))
+        };
+        let lines = file.function_lines();
+        let closes = |line: &u32| file.line(*line).is_some_and(is_end);
+        let missed = lines
+            .into_iter()
+            .filter(|line| !reached(line) && !closes(line));
+        let missed: Vec<u32> = missed.collect();
+        (!missed.is_empty()).then(|| {
+            let noun = if missed.len() == 1 { "line" } else { "lines" };
+            format!("{noun} {} of the file never ran", ranges(&missed))
+        })
+    }
+}
+
+/// The end of a block alone: nothing of its own that could run.
+fn is_end(line: &str) -> bool {
+    let rest = line.strip_prefix("end").unwrap_or(line);
+    rest.chars().all(|c| ",;)}] ".contains(c))
+}
+
+/// What no check of this lock looks at.
+fn limits(file: &LockFile) -> Vec<String> {
+    let mut limits = Vec::new();
+    if file.reentrant {
+        limits.push("holds are nested two deep at most".to_owned());
+    }
+    limits
+}
+
+/// `3, 5-7`.
+fn ranges(lines: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for line in lines {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *line => *last = *line,
+            _ => ranges.push((*line, *line)),
+        }
+    }
+    let texts = ranges.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}

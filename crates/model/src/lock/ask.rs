@@ -1,0 +1,568 @@
+//! Answers the words that suspend: what a thread asked for, and what comes next.
+
+use lockproof_lua::text::{self, Span, Text};
+use lockproof_lua::{Key, Native, Refusal, RefusalKind, Stop, Table, TableId, Value};
+use lockproof_trace::Outcome;
+
+use super::error::LockError;
+use super::program::{Program, THREADS_MAX, Wait, Worker};
+use super::run::message_values;
+use super::types::*;
+use super::words::Word;
+
+/// What happens to the thread that asked.
+pub(crate) enum Next {
+    /// It runs on at once with these values.
+    Resume(Vec<Value>),
+    /// It waits.
+    Wait(Wait),
+    /// It ends with an error of the user's own; the reason names the place.
+    Fail(String),
+    /// It ends.
+    End,
+}
+
+/// Numbers that `held` takes: thirty years, in ms.
+const NUMBER_MAX: f64 = 1e12;
+
+/// A word with its arguments.
+struct Ask {
+    word: Word,
+    /// From 0.
+    node: i64,
+    /// ms, or negative for the default.
+    timeout_ms: f64,
+    values: Vec<Value>,
+}
+
+impl Ask {
+    fn value(&self, index: usize) -> &Value {
+        self.values.get(index).unwrap_or(&Value::Nil)
+    }
+
+    fn plain(&self, index: usize) -> Option<String> {
+        match self.value(index) {
+            Value::Text(text) => {
+                let plain = text.as_plain()?;
+                Some(String::from_utf8_lossy(plain).into_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with what was asked.
+enum Wrong {
+    Message(String),
+    Refused(Refusal),
+}
+
+impl From<String> for Wrong {
+    fn from(message: String) -> Wrong {
+        Wrong::Message(message)
+    }
+}
+
+impl From<&str> for Wrong {
+    fn from(message: &str) -> Wrong {
+        Wrong::Message(message.to_owned())
+    }
+}
+
+impl From<Refusal> for Wrong {
+    fn from(refusal: Refusal) -> Wrong {
+        Wrong::Refused(refusal)
+    }
+}
+
+type Answer<T = Next> = Result<T, Wrong>;
+
+fn refuse<T>(kind: RefusalKind, what: &str) -> Answer<T> {
+    Err(Wrong::Refused(Refusal {
+        kind,
+        what: what.to_owned(),
+        line: 0,
+    }))
+}
+
+impl Program {
+    /// Answers what a thread asked for from `output.line`.
+    pub(crate) fn answer(
+        &mut self,
+        thread: Thread,
+        native: Native,
+        values: Vec<Value>,
+        output: &mut Output,
+    ) -> Result<Next, LockError> {
+        let Some(word) = Word::of(native) else {
+            return Ok(Next::End);
+        };
+        let bound = native.node > 0;
+        let ask = Ask {
+            word,
+            node: if bound { i64::from(native.node) - 1 } else { 0 },
+            timeout_ms: native.timeout_us as f64 / 1000.0,
+            values,
+        };
+        let line = output.line;
+        let answer = self.answer_word(thread, &ask, output);
+        answer.map_err(|wrong| match wrong {
+            Wrong::Message(message) => LockError::Run {
+                at: self.shared.file.at(line),
+                message,
+            },
+            Wrong::Refused(refusal) => self.explain(Stop::Refused(Refusal { line, ..refusal })),
+        })
+    }
+
+    fn answer_word(&mut self, thread: Thread, ask: &Ask, output: &mut Output) -> Answer {
+        match ask.word {
+            Word::Redis | Word::Script | Word::Subscribe | Word::Unsubscribe => {
+                self.command(thread, ask, output)
+            }
+            Word::Sleep => {
+                let left = self.duration(ask, 0, output)?;
+                Ok(Next::Wait(match self.ms(left) {
+                    ..=0 => Wait::Ready,
+                    _ => Wait::Sleep { left },
+                }))
+            }
+            Word::Random => random(ask),
+            Word::Wait => self.wait_for_message(ask, output),
+            Word::Spawn | Word::Every => self.spawn(ask, output),
+            Word::Stop => self.stop(thread, ask, output),
+            Word::Error => {
+                let reason = match ask.value(0) {
+                    Value::Text(text) => text::printable(text.bytes()),
+                    Value::Number(number) => lockproof_lua::number::to_text(*number),
+                    _ => "error".to_owned(),
+                };
+                let at = self.shared.file.at(output.line);
+                Ok(Next::Fail(format!("{at}: {reason}")))
+            }
+            Word::Lost if thread != 0 => {
+                self.lose(output);
+                Ok(Next::Resume(Vec::new()))
+            }
+            Word::Held | Word::Busy | Word::Failed | Word::Lost if thread != 0 => Err(format!(
+                "{}() is an outcome of an operation; a background thread can only report lost()",
+                ask.word.name()
+            )
+            .into()),
+            Word::Held | Word::Busy | Word::Failed | Word::Lost => self.say_outcome(ask),
+            // The others are answered where they are said.
+            _ => Ok(Next::End),
+        }
+    }
+
+    fn note(&self, ms: i64, output: &mut Output) {
+        output.durations.push(UsedDuration {
+            ms,
+            line: output.line,
+        });
+    }
+
+    fn command(&mut self, thread: Thread, ask: &Ask, output: &mut Output) -> Answer {
+        let nodes = self.shared.config.nodes;
+        let node = u8::try_from(ask.node).ok().filter(|node| *node < nodes);
+        let node = node.ok_or_else(|| {
+            format!(
+                "there is no server {}; lock.nodes lists 1 to {nodes}",
+                ask.node + 1
+            )
+        })?;
+        let ms = match ask.timeout_ms < 0.0 {
+            true => self.shared.config.timeout_ms,
+            false => ask.timeout_ms.ceil() as i64,
+        };
+        self.note(ms, output);
+        let argv = match ask.word {
+            Word::Script => self.eval(ask)?,
+            Word::Subscribe | Word::Unsubscribe => self.channel(ask)?,
+            _ => self.plain_command(ask)?,
+        };
+        output.sent.push(Request {
+            thread,
+            node,
+            argv,
+            line: output.line,
+        });
+        let left = Span { ms, ticks: 0 };
+        Ok(Next::Wait(Wait::Reply { node, left }))
+    }
+
+    /// A value as a command's argument. Times print as their decimal ms.
+    fn argument(&self, value: &Value) -> Answer<Vec<u8>> {
+        let text = match value {
+            Value::Number(number) if !number.is_finite() => {
+                let shown = lockproof_lua::number::to_text(*number);
+                return Err(format!("{shown} can not be an argument of a command").into());
+            }
+            // All digits, as client libraries print numbers.
+            Value::Number(number) => return Ok(number.to_string().into_bytes()),
+            other => self.machine.text_of(other)?,
+        };
+        let Some(text) = text else {
+            let kind = match value {
+                Value::Table(_) => "table",
+                other => other.type_name(),
+            };
+            return Err(format!(
+                "a {kind} can not be an argument of a command; it takes texts, numbers and times"
+            )
+            .into());
+        };
+        if self.machine.clocks.scale.is_some()
+            && !text.is_symbolic()
+            && text.bytes().contains(&text::MARK)
+        {
+            return refuse(
+                RefusalKind::Lacks,
+                "sends a text with the byte 255, which the model does not follow",
+            );
+        }
+        Ok(self.machine.outgoing(&text))
+    }
+
+    fn plain_command(&self, ask: &Ask) -> Answer<Vec<Vec<u8>>> {
+        if ask.plain(0).is_none() {
+            return Err("redis(command, ...) needs the command's name, such as \"GET\"".into());
+        }
+        let mut argv = Vec::with_capacity(ask.values.len());
+        for (index, value) in ask.values.iter().enumerate() {
+            argv.push(self.argument(value).map_err(|wrong| match wrong {
+                Wrong::Message(why) => {
+                    Wrong::Message(format!("argument {index} of the command: {why}"))
+                }
+                refused => refused,
+            })?);
+        }
+        Ok(argv)
+    }
+
+    /// A script as one EVAL with its whole text. Not EVALSHA: a client library
+    /// may turn that into three commands, and a step must be one.
+    fn eval(&self, ask: &Ask) -> Answer<Vec<Vec<u8>>> {
+        let name = ask
+            .plain(0)
+            .ok_or("script(name, keys, args) needs a name")?;
+        let text = self.shared.file.scripts.get(&name).ok_or_else(|| {
+            format!("the file declares no script `{name}`; add it: scripts = {{ \"{name}\" }}")
+        })?;
+        let keys = self.arguments(ask.value(1), "the keys")?;
+        let args = self.arguments(ask.value(2), "the arguments")?;
+        let mut argv = vec![
+            b"EVAL".to_vec(),
+            text.clone().into_bytes(),
+            keys.len().to_string().into_bytes(),
+        ];
+        argv.extend(keys);
+        argv.extend(args);
+        Ok(argv)
+    }
+
+    /// Each element of a list; nothing for nil.
+    fn arguments(&self, list: &Value, what: &str) -> Answer<Vec<Vec<u8>>> {
+        let id = match list {
+            Value::Nil => return Ok(Vec::new()),
+            Value::Table(id) => *id,
+            _ => return Err(format!("{what} must be a list such as {{lock.key}}").into()),
+        };
+        let table = self.machine.heap.get(id);
+        let mut out = Vec::new();
+        for index in 1..=table.length() {
+            out.push(
+                self.argument(&table.item(index))
+                    .map_err(|wrong| match wrong {
+                        Wrong::Message(why) => Wrong::Message(format!("{what}: {why}")),
+                        refused => refused,
+                    })?,
+            );
+        }
+        Ok(out)
+    }
+
+    fn channel(&mut self, ask: &Ask) -> Answer<Vec<Vec<u8>>> {
+        let name = ask.plain(0).ok_or("a channel's name must be a text")?;
+        let verb = if ask.word == Word::Subscribe {
+            self.client.channels.insert(name.clone());
+            "SUBSCRIBE"
+        } else {
+            self.client.channels.remove(&name);
+            "UNSUBSCRIBE"
+        };
+        Ok(vec![verb.into(), name.into_bytes()])
+    }
+
+    /// A duration that something ends after, in whole ms.
+    fn duration(&self, ask: &Ask, index: usize, output: &mut Output) -> Answer<Span> {
+        let span = match ask.value(index) {
+            Value::Number(ms) if *ms >= 0.0 && *ms < 1e12 => Span {
+                ms: ms.ceil() as i64,
+                ticks: 0,
+            },
+            Value::Duration(duration) if duration.scale == 1.0 => Span {
+                ms: duration.ms.ceil() as i64,
+                ticks: duration.ticks,
+            },
+            Value::Duration(_) | Value::Beyond(_) => {
+                return refuse(
+                    RefusalKind::Rounding,
+                    "waits for a duration that depends on what happens between two ticks, or on times long ago",
+                );
+            }
+            _ => {
+                return Err(format!(
+                    "{}() needs a number of ms that is not negative",
+                    ask.word.name()
+                )
+                .into());
+            }
+        };
+        if span.ticks != 0 && self.ms(span) < 0 {
+            return Err(format!(
+                "{}() needs a number of ms that is not negative",
+                ask.word.name()
+            )
+            .into());
+        }
+        self.note(span.ms, output);
+        Ok(span)
+    }
+
+    fn wait_for_message(&mut self, ask: &Ask, output: &mut Output) -> Answer {
+        if let Some((channel, payload)) = self.client.inbox.pop_front() {
+            return Ok(Next::Resume(message_values(&channel, &payload)));
+        }
+        let left = self.duration(ask, 0, output)?;
+        Ok(Next::Wait(match self.ms(left) {
+            ..=0 => Wait::Ready,
+            _ => Wait::Message { left },
+        }))
+    }
+
+    fn spawn(&mut self, ask: &Ask, output: &mut Output) -> Answer {
+        let (every, body) = match ask.word {
+            Word::Every => (Some(self.duration(ask, 0, output)?), ask.value(1)),
+            _ => (None, ask.value(0)),
+        };
+        if every.is_some_and(|every| self.ms(every) <= 0) {
+            return Err("every(ms, fn) needs a pause of at least 1 ms between two rounds".into());
+        }
+        if !matches!(body, Value::Function(_) | Value::Native(_)) {
+            return Err(format!("{}() needs a function to run", ask.word.name()).into());
+        }
+        let wait = match every {
+            Some(left) => Wait::Sleep { left },
+            None => Wait::Ready,
+        };
+        let id = self.add_worker(Worker {
+            stack: None,
+            body: body.clone(),
+            every,
+            late: false,
+            wait,
+            line: output.line,
+        });
+        let id = id.ok_or_else(|| {
+            format!(
+                "a client has at most {THREADS_MAX} threads, the caller's among them; \
+                 stop one first (is one left over from the round before?)"
+            )
+        })?;
+        Ok(Next::Resume(vec![Value::Number(id as f64)]))
+    }
+
+    fn stop(&mut self, thread: Thread, ask: &Ask, output: &mut Output) -> Answer {
+        let target = match ask.values.first() {
+            None => i64::from(thread),
+            Some(Value::Nil) => return Ok(Next::Resume(Vec::new())),
+            Some(Value::Number(number)) if number.fract() == 0.0 => *number as i64,
+            Some(_) => -1,
+        };
+        if target == 0 {
+            return Err("stop() ends a background thread; an operation ends by `return`".into());
+        }
+        if target == i64::from(thread) {
+            return Ok(Next::End);
+        }
+        let index = usize::try_from(target).ok().filter(|i| *i < THREADS_MAX);
+        let index = index
+            .ok_or("stop(thread) takes what spawn() or every() gave, or nothing for this thread")?;
+        if let Some(stopped) = self.client.workers[index].take()
+            && matches!(stopped.wait, Wait::Reply { .. } | Wait::TimedOut { .. })
+        {
+            output.abandoned.push(index as Thread);
+        }
+        Ok(Next::Resume(Vec::new()))
+    }
+
+    /// Makes the value that `return held(...)` and its like hand back.
+    fn say_outcome(&mut self, ask: &Ask) -> Answer {
+        let mut table = Table::default();
+        let mut set = |name: &str, value: Value| table.set(Key::Text(Text::from(name)), value);
+        set("outcome", Value::text(ask.word.name()));
+        let argument = ask.value(0);
+        match ask.word {
+            Word::Held => {
+                let (validity, fence) = self.held_fields(argument)?;
+                set("validity", validity);
+                set("fence", fence);
+            }
+            Word::Failed => {
+                let reason = match argument {
+                    Value::Nil => Value::text("failed"),
+                    Value::Text(_) => argument.clone(),
+                    _ => return Err("failed(reason) takes a text".into()),
+                };
+                set("reason", reason);
+            }
+            _ => {}
+        }
+        let table = self.machine.heap.table(table);
+        Ok(Next::Resume(vec![Value::Table(table)]))
+    }
+
+    /// `held()`, `held(ms)`, `held{validity = ms, fence = n}`.
+    fn held_fields(&self, argument: &Value) -> Answer<(Value, Value)> {
+        let number = |value: Value, field: &str| match value {
+            Value::Number(number) if !number.is_finite() || number.abs() > NUMBER_MAX => {
+                Err(Wrong::Message(format!(
+                    "held{{{field} = ...}} takes a number up to {NUMBER_MAX:e}, not {number}"
+                )))
+            }
+            Value::Nil | Value::Number(_) | Value::Duration(_) | Value::Beyond(_) => Ok(value),
+            other => Err(Wrong::Message(format!(
+                "held{{{field} = ...}} takes a number, not a {}",
+                kind_of(&other)
+            ))),
+        };
+        let Value::Table(id) = argument else {
+            return Ok((number(argument.clone(), "validity")?, Value::Nil));
+        };
+        let table = self.machine.heap.get(*id);
+        let known = ["validity", "fence"].map(|name| Key::Text(Text::from(name)));
+        if table.entries().any(|(key, _)| !known.contains(&key)) {
+            return Err("held{...} has the fields `validity` (ms) and `fence` (a number)".into());
+        }
+        let fence = match table.field("fence") {
+            fence @ Value::Place(_) => fence,
+            other => number(other, "fence")?,
+        };
+        Ok((number(table.field("validity"), "validity")?, fence))
+    }
+
+    /// What the running operation returned, as an outcome; and the validity that
+    /// it states.
+    pub(crate) fn outcome(
+        &self,
+        value: &Value,
+        output: &mut Output,
+    ) -> Result<(Outcome, Option<Span>), LockError> {
+        let said = match value {
+            Value::Table(id) => self.read_outcome(*id, output)?,
+            _ => None,
+        };
+        let plain = |outcome| Some((outcome, None));
+        let outcome = match (self.client.op, value, said) {
+            (Some(Op::Acquire), _, Some(outcome)) => Some(outcome),
+            (Some(Op::Release), _, Some((Outcome::Held { .. } | Outcome::Busy, _))) => None,
+            (Some(Op::Release), _, Some(outcome)) => Some(outcome),
+            (Some(Op::Release), Value::Bool(effect), _) => plain(Outcome::Done {
+                effect: Some(*effect),
+            }),
+            (Some(Op::Release), Value::Nil, _) => plain(Outcome::Done { effect: None }),
+            _ => None,
+        };
+        outcome.ok_or_else(|| LockError::Run {
+            at: self.shared.file.path.clone(),
+            message: match self.client.op {
+                Some(Op::Release) => {
+                    "release returns true (it took effect), false (it did not), nothing (it does not say), \
+                     failed(reason) or lost()"
+                }
+                _ => "acquire returns held{...}, busy(), failed(reason) or lost(); does every way through it return?",
+            }
+            .to_string(),
+        })
+    }
+
+    fn read_outcome(
+        &self,
+        id: TableId,
+        output: &mut Output,
+    ) -> Result<Option<(Outcome, Option<Span>)>, LockError> {
+        let table = self.machine.heap.get(id);
+        let Value::Text(name) = table.field("outcome") else {
+            return Ok(None);
+        };
+        Ok(match name.bytes() {
+            b"held" => {
+                let validity = self.validity(&table.field("validity"), output)?;
+                let fence = match table.field("fence") {
+                    Value::Number(fence) => Some(fence.floor() as i64),
+                    _ => None,
+                };
+                let held = Outcome::Held {
+                    validity_ms: validity.map(|span| self.ms(span)),
+                    fence,
+                };
+                Some((held, validity))
+            }
+            b"busy" => Some((Outcome::Busy, None)),
+            b"failed" => {
+                let reason = match table.field("reason") {
+                    Value::Text(text) => text::printable(text.bytes()),
+                    _ => "failed".to_owned(),
+                };
+                Some((Outcome::Failed { reason }, None))
+            }
+            b"lost" => Some((Outcome::Lost, None)),
+            _ => None,
+        })
+    }
+
+    /// A stated validity in whole ms.
+    fn validity(&self, value: &Value, output: &mut Output) -> Result<Option<Span>, LockError> {
+        let span = match value {
+            Value::Number(ms) => Span {
+                ms: ms.floor() as i64,
+                ticks: 0,
+            },
+            Value::Duration(duration) if duration.scale == 1.0 => Span {
+                ms: duration.ms.floor() as i64,
+                ticks: duration.ticks,
+            },
+            // It is over, whatever it is.
+            Value::Beyond(beyond) if !beyond.least && beyond.bound <= 0.0 => {
+                Span { ms: -1, ticks: 0 }
+            }
+            Value::Duration(_) | Value::Beyond(_) => {
+                let refusal = Refusal {
+                    kind: RefusalKind::Rounding,
+                    what: "states a validity that depends on what happens between two ticks, or on times long ago".into(),
+                    line: output.line,
+                };
+                return Err(self.explain(Stop::Refused(refusal)));
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(span))
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Time(_) => "time",
+        other => other.type_name(),
+    }
+}
+
+fn random(ask: &Ask) -> Answer {
+    match ask.value(0) {
+        Value::Number(n) if n.fract() == 0.0 && (1.0..=255.0).contains(n) => {
+            Ok(Next::Wait(Wait::Choice { options: *n as u8 }))
+        }
+        _ => Err("random(n) needs a whole number from 1 to 255".into()),
+    }
+}

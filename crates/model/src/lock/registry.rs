@@ -1,0 +1,32 @@
+//! The locks and scripts that are built in: one list, used by everything.
+
+use lockproof_input::{self as builtin, Builtin, builtins};
+
+/// The lock files of `models/`, in the order of the catalogue.
+pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
+    "setnx-expire",
+    "getset-timestamp",
+    "token",
+    "token-wait",
+    "token-renewed",
+    "reentrant-hash",
+    "redlock",
+);
+
+/// The scripts of `lua/`.
+pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua", ".lua":
+    "release_if_owner",
+    "expire_if_owner",
+    "hash_lock",
+    "hash_unlock",
+);
+
+/// Names of the built-in locks, in the order of the catalogue.
+pub fn builtin_names() -> Vec<&'static str> {
+    builtin::names(MODELS)
+}
+
+/// The text of the built-in script `name`.
+pub(crate) fn builtin_script(name: &str) -> Option<&'static str> {
+    builtin::text(SCRIPTS, name)
+}

@@ -1,0 +1,311 @@
+//! The client's local states: every input that each of them takes.
+
+use std::collections::BTreeMap;
+
+use lockproof_lua::RefusalKind;
+use lockproof_trace::Outcome;
+
+use super::error::unbounded;
+use super::{ACQUIRE, BACKGROUND, Closure, ClosureError, Local, RELEASE};
+use crate::lock::{LockError, Op, Output, Phase, View, Waiting};
+use crate::world::client::{Emitted, Ending, Facade, Sent, Symbolic, THREADS, Wait};
+use crate::world::program::ClientProgram;
+
+impl Closure {
+    pub(super) fn add_root(&mut self, program: &dyn ClientProgram) {
+        let program = program.fork();
+        let (key, view) = (program.key(), program.view());
+        self.add_local(key, &view, [None; THREADS], 0, program);
+    }
+
+    fn add_local(
+        &mut self,
+        mut key: Vec<u8>,
+        view: &View,
+        awaiting: [Option<u16>; THREADS],
+        depth: u32,
+        program: Box<dyn ClientProgram>,
+    ) -> u32 {
+        // What a thread asked for is not on its stack any more, yet decides
+        // which replies it can get.
+        for family in awaiting {
+            key.extend(family.map_or([0xff, 0xff], u16::to_le_bytes));
+        }
+        if let Some(&id) = self.local_index.get(&key) {
+            return id;
+        }
+        let id = self.locals.len() as u32;
+        self.local_index.insert(key, id);
+        self.locals.push(Local {
+            facade: Facade::of(view, self.renews),
+            awaiting,
+            depth,
+            program: Some(program),
+            next: BTreeMap::new(),
+        });
+        id
+    }
+
+    pub(super) fn close_locals(
+        &mut self,
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<(), ClosureError> {
+        let mut id = 0;
+        while id < self.locals.len() {
+            for input in self.open_inputs(id) {
+                if should_stop() {
+                    return Err(ClosureError::Stopped);
+                }
+                self.run(id as u32, input)?;
+            }
+            id += 1;
+        }
+        Ok(())
+    }
+
+    /// The inputs of a local state that were not run yet.
+    fn open_inputs(&self, id: usize) -> Vec<Symbolic> {
+        let local = &self.locals[id];
+        let mut inputs = self.inputs_of(&local.facade);
+        for (thread, family) in local.awaiting.iter().enumerate() {
+            if let Some(family) = family {
+                let thread = thread as u8;
+                let replies = &self.family_replies[usize::from(*family)];
+                inputs.extend(
+                    replies
+                        .iter()
+                        .map(|&reply| Symbolic::Reply { thread, reply }),
+                );
+            }
+        }
+        inputs.retain(|input| !local.next.contains_key(input));
+        inputs
+    }
+
+    /// The inputs that do not depend on replies.
+    fn inputs_of(&self, facade: &Facade) -> Vec<Symbolic> {
+        let mut inputs = Vec::new();
+        match facade.phase {
+            Phase::Idle => inputs.push(Symbolic::Call(Op::Acquire)),
+            Phase::Held => {
+                inputs.push(Symbolic::Call(Op::Release));
+                if facade.holds < self.needs.holds_max {
+                    inputs.push(Symbolic::Call(Op::Acquire));
+                }
+            }
+            Phase::Acquiring | Phase::Releasing => {}
+        }
+        inputs.extend((1..=self.needs.advance_max).map(Symbolic::Advance));
+        if self.needs.step > 0 {
+            inputs.extend([self.needs.step, -self.needs.step].map(Symbolic::Skew));
+        }
+        for (thread, wait) in facade.threads.iter().enumerate() {
+            let thread = thread as u8;
+            match wait {
+                Wait::Ready | Wait::TimedOut { .. } => inputs.push(Symbolic::Wake(thread)),
+                Wait::Choice { options } => {
+                    inputs.extend((1..=*options).map(|value| Symbolic::Choose { thread, value }));
+                }
+                Wait::Open { .. } => {
+                    inputs.extend([1, 2].map(|value| Symbolic::Choose { thread, value }));
+                }
+                Wait::Time | Wait::Reply { .. } => {}
+            }
+            let waits = matches!(wait, Wait::Reply { .. } | Wait::TimedOut { .. });
+            let fails = [(self.needs.failing, false), (self.needs.refused, true)];
+            for (_, definite) in fails.into_iter().filter(|(can, _)| waits && *can) {
+                inputs.push(Symbolic::Fail { thread, definite });
+            }
+        }
+        inputs
+    }
+
+    fn run(&mut self, id: u32, input: Symbolic) -> Result<(), ClosureError> {
+        let local = &self.locals[id as usize];
+        let depth = local.depth + 1;
+        let outermost = local.facade.holds == 0;
+        let Some(program) = &local.program else {
+            return Ok(());
+        };
+        let mut program = program.fork();
+        let concrete = input.input(outermost, self.local_replies.items(), self.needs.step_ms);
+        let output = match program.step(&concrete) {
+            Ok(output) => output,
+            Err(error) => return self.refused(id, input, error),
+        };
+        let (key, view) = (program.key(), program.view());
+        self.validity_ms = self.validity_ms.max(view.validity_left_ms);
+        if self.locals.len() > self.limits.locals || depth > self.limits.depth {
+            let hint = self.longest().unwrap_or_else(|| growing_local(&*program));
+            return Err(unbounded("client", self.locals.len(), hint));
+        }
+        if let Some((thread, _)) = view
+            .threads
+            .iter()
+            .find(|(_, waiting)| matches!(waiting, Waiting::Message { .. }))
+        {
+            return Err(ClosureError::NotModelled {
+                at: self.at(output.line),
+                what: format!(
+                    "the lock waits for a message (thread {thread}), which is not in the model yet"
+                ),
+            });
+        }
+        for used in &output.durations {
+            self.note_duration(used.ms, used.line);
+        }
+        let mut emitted = self.emitted(&*program, &output)?;
+        self.note_senders(id, input, &emitted);
+        emitted.rounded = output.late;
+        let awaiting = self.awaiting_after(id, &view, &emitted);
+        let next = self.add_local(key, &view, awaiting, depth, program);
+        self.locals[id as usize].next.insert(input, (emitted, next));
+        Ok(())
+    }
+
+    /// The program depends on what the model does not have.
+    fn refused(&mut self, id: u32, input: Symbolic, error: LockError) -> Result<(), ClosureError> {
+        let reason = error.to_string();
+        let kind = match &error {
+            LockError::Refused { refusal, .. } => refusal.kind,
+            _ if self.has_no_reply(id, input) => return Err(without_reply(error).into()),
+            _ => return Err(error.into()),
+        };
+        match kind {
+            RefusalKind::Names
+            | RefusalKind::Horizon
+            | RefusalKind::Rounding
+            | RefusalKind::Order => {}
+            // Whatever the state, such a program is not in the model.
+            RefusalKind::Digits | RefusalKind::Lacks | RefusalKind::Limit => {
+                return Err(error.into());
+            }
+        }
+        let poison = self.poison(kind, reason);
+        let emitted = Emitted {
+            poison,
+            ..Emitted::default()
+        };
+        self.locals[id as usize].next.insert(input, (emitted, id));
+        Ok(())
+    }
+
+    /// The client goes on without the reply that it waited for.
+    fn has_no_reply(&self, id: u32, input: Symbolic) -> bool {
+        let waits = |thread: u8| self.locals[id as usize].facade.threads[usize::from(thread)];
+        match input {
+            Symbolic::Wake(thread) => matches!(waits(thread), Wait::TimedOut { .. }),
+            Symbolic::Fail { .. } => true,
+            Symbolic::Call(_)
+            | Symbolic::Skew(_)
+            | Symbolic::Advance(_)
+            | Symbolic::Choose { .. }
+            | Symbolic::Reply { .. } => false,
+        }
+    }
+
+    pub(super) fn at(&self, line: u32) -> String {
+        match line {
+            0 => self.file.clone(),
+            line => format!("{}:{line}", self.file),
+        }
+    }
+
+    /// The output in closed form; new commands get numbers and families.
+    fn emitted(
+        &mut self,
+        program: &dyn ClientProgram,
+        output: &Output,
+    ) -> Result<Emitted, ClosureError> {
+        let mut emitted = Emitted {
+            abandoned: output
+                .abandoned
+                .iter()
+                .fold(0, |set, thread| set | 1 << thread),
+            ending: ending_of(output.outcome.as_ref(), output.lost),
+            ..Emitted::default()
+        };
+        for request in &output.sent {
+            let command = self.add_local_command(program, &request.argv, request.line)?;
+            emitted.sent.push(Sent {
+                thread: request.thread,
+                node: request.node,
+                command,
+            });
+        }
+        Ok(emitted)
+    }
+
+    /// Which operation each command belongs to.
+    fn note_senders(&mut self, from: u32, input: Symbolic, emitted: &Emitted) {
+        let releases = match input {
+            Symbolic::Call(op) => op == Op::Release,
+            _ => self.locals[from as usize].facade.phase == Phase::Releasing,
+        };
+        for sent in &emitted.sent {
+            let family = usize::from(self.family(sent.command));
+            self.family_senders[family] |= match (sent.thread, releases) {
+                (0, true) => RELEASE,
+                (0, false) => ACQUIRE,
+                _ => BACKGROUND,
+            };
+        }
+    }
+
+    fn awaiting_after(&self, from: u32, view: &View, emitted: &Emitted) -> [Option<u16>; THREADS] {
+        let mut awaiting = [None; THREADS];
+        for (thread, waiting) in &view.threads {
+            if matches!(waiting, Waiting::Reply { .. } | Waiting::TimedOut { .. }) {
+                awaiting[usize::from(*thread)] =
+                    self.locals[from as usize].awaiting[usize::from(*thread)];
+            }
+        }
+        for sent in &emitted.sent {
+            let slot = &mut awaiting[usize::from(sent.thread)];
+            let waits = view.threads.iter().any(|(thread, waiting)| {
+                *thread == sent.thread && matches!(waiting, Waiting::Reply { .. })
+            });
+            *slot = waits.then(|| self.family(sent.command));
+        }
+        awaiting
+    }
+}
+
+/// How an operation ended with an output, if one did; a background thread that
+/// reports the lock lost ends the hold.
+pub(in crate::world) fn ending_of(
+    outcome: Option<&(Op, Outcome)>,
+    lost: bool,
+) -> Option<(Op, Ending)> {
+    outcome
+        .map(|(op, outcome)| (*op, Ending::of(outcome)))
+        .or(lost.then_some((Op::Acquire, Ending::Lost)))
+}
+
+/// Names the numbers that have grown, for the user to look at.
+fn growing_local(program: &dyn ClientProgram) -> String {
+    let locals: Vec<String> = program
+        .locals()
+        .into_iter()
+        .filter(|(_, value)| value.parse::<f64>().is_ok_and(|n| n.abs() > 20.0))
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    if locals.is_empty() {
+        String::new()
+    } else {
+        format!(": look at {}", locals.join(", "))
+    }
+}
+
+/// The same error, and how the program came to it.
+fn without_reply(error: LockError) -> LockError {
+    match error {
+        LockError::Run { at, message } => LockError::Run {
+            at,
+            message: format!(
+                "{message}; that is so where no reply comes in time: the command gives nil, err then"
+            ),
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,293 @@
+//! Commands and replies: as clients and as servers see them, and as they age.
+
+use std::collections::BTreeSet;
+
+use lockproof_redis::{Bytes, Reply};
+
+use super::error::intern;
+use super::{Closure, ClosureError, Command};
+use crate::world::program::ClientProgram;
+use crate::world::symbols::{self, GENERATIONS, Retirement, STALE, ToLocal};
+use crate::world::{unmodelled, wait};
+
+impl Closure {
+    pub(super) fn add_local_command(
+        &mut self,
+        program: &dyn ClientProgram,
+        argv: &[Bytes],
+        line: u32,
+    ) -> Result<u16, ClosureError> {
+        let argv = argv.to_vec();
+        if let Some(id) = self.local_commands.find(&argv) {
+            return Ok(id);
+        }
+        let not_modelled = |what: String| ClosureError::NotModelled {
+            at: self.at(line),
+            what: format!("the lock {what}"),
+        };
+        unmodelled::examine(&argv).map_err(not_modelled)?;
+        wait::ticks(&argv, self.needs.step_ms).map_err(not_modelled)?;
+        if let Some(ms) = wait::timeout_ms(&argv) {
+            self.note_duration(ms, line);
+        }
+        let script = argv.get(1).and_then(|text| program.script_name(text));
+        let id = intern(&mut self.local_commands, &argv, "set of commands")?;
+        let family = self.family_of(&argv, line, script)?;
+        for client in 0..self.needs.clients {
+            for index in 0..self.needs.skews.len() {
+                let argv = self.to_server(&argv, client, index);
+                intern(
+                    &mut self.commands,
+                    &Command {
+                        client,
+                        family,
+                        argv,
+                    },
+                    "set of commands",
+                )?;
+            }
+        }
+        Ok(id)
+    }
+
+    /// A command line as the servers see it, from a client whose clock is off so.
+    pub fn to_server(&self, argv: &[Bytes], client: u8, skew: usize) -> Vec<Bytes> {
+        let ticks = i32::from(self.needs.skews[skew]);
+        let (people, scale) = (self.needs.people(), self.needs.server_scale());
+        argv.iter()
+            .map(|word| symbols::to_server(word, client, people, ticks, scale))
+            .collect()
+    }
+
+    /// Of each command that is a WAIT, in how many ticks it gives up; nothing at
+    /// all if none is.
+    pub fn waits(&self) -> Vec<Option<u8>> {
+        let ticks = |command: &Command| {
+            let ticks = wait::ticks(&command.argv, self.needs.step_ms);
+            ticks.unwrap_or_default()
+        };
+        let waits: Vec<_> = self.commands.items().iter().map(ticks).collect();
+        if waits.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        waits
+    }
+
+    /// The number of an argv's family.
+    fn family_of(
+        &mut self,
+        argv: &[Bytes],
+        line: u32,
+        script: Option<String>,
+    ) -> Result<u16, ClosureError> {
+        let masked: Vec<Bytes> = argv.iter().map(|word| symbols::mask_times(word)).collect();
+        let family = intern(&mut self.families, &masked, "set of commands")?;
+        if self.family_replies.len() <= usize::from(family) {
+            self.family_replies.push(BTreeSet::new());
+            self.family_lines.push(line);
+            self.family_scripts.push(script);
+            self.family_senders.push(0);
+        }
+        Ok(family)
+    }
+
+    /// The family of a command that was seen before.
+    pub fn family(&self, local_command: u16) -> u16 {
+        let argv = self.local_commands.get(local_command);
+        let masked: Vec<Bytes> = argv.iter().map(|word| symbols::mask_times(word)).collect();
+        self.families.find(&masked).unwrap_or(u16::MAX)
+    }
+
+    /// Closes commands under age and retirement.
+    pub(super) fn close_messages(&mut self) -> Result<(), ClosureError> {
+        let masks = self.masks();
+        let mut id = 0;
+        while id < self.commands.len() {
+            let command = self.commands.get(id as u16).clone();
+            for argv in self.command_variants(&command.argv, &masks) {
+                let variant = Command {
+                    argv,
+                    ..command.clone()
+                };
+                intern(&mut self.commands, &variant, "set of commands")?;
+            }
+            id += 1;
+        }
+        Ok(())
+    }
+
+    /// A command in flight after a tick, and after each retirement.
+    fn command_variants(&self, argv: &[Bytes], masks: &[u8]) -> Vec<Vec<Bytes>> {
+        let mut out = Vec::new();
+        if self.needs.ageing && argv.iter().any(|word| symbols::has_time(word)) {
+            out.push(argv.iter().map(|word| self.aged(word)).collect());
+        }
+        for client in 0..self.needs.clients {
+            if argv
+                .iter()
+                .any(|word| symbols::generations(word, client) != 0)
+            {
+                out.extend(masks.iter().map(|mask| retired(argv, client, *mask)));
+            }
+        }
+        out
+    }
+
+    /// A text in flight one tick later.
+    pub fn aged(&self, text: &[u8]) -> Bytes {
+        symbols::age(text, 1, self.needs.server_scale(), None)
+    }
+
+    /// The sets of token generations that messages in flight can name when
+    /// their client starts a new attempt.
+    pub fn masks(&self) -> Vec<u8> {
+        let bits = (self.needs.slots + 1).min(GENERATIONS);
+        (0..1u8 << bits)
+            .filter(|mask| mask.count_ones() <= u32::from(self.needs.slots))
+            .collect()
+    }
+
+    /// Closes replies under age and retirement and translates them for clients.
+    pub(super) fn close_replies(&mut self, masks: &[u8]) -> Result<(), ClosureError> {
+        // Which families can get which reply.
+        let mut reach: BTreeSet<(u16, u16)> = BTreeSet::new();
+        for table in [&self.executions, &self.refusals] {
+            for (id, row) in table.iter().enumerate() {
+                let command = self.commands.get(id as u16);
+                for execution in row.iter().filter(|execution| execution.poison == 0) {
+                    reach.insert((command.family, execution.reply));
+                }
+            }
+        }
+        // The formal server has no replica, and answers WAIT with none.
+        let waits = self.waits();
+        for (id, _) in waits.iter().enumerate().filter(|(_, wait)| wait.is_some()) {
+            let family = self.commands.get(id as u16).family;
+            for count in [0, 1] {
+                reach.insert((
+                    family,
+                    intern(&mut self.replies, &Reply::Int(count), "set of replies")?,
+                ));
+            }
+        }
+        let mut open: Vec<(u16, u16)> = reach.iter().copied().collect();
+        while let Some((family, reply)) = open.pop() {
+            let others = self.orders_of(reply);
+            let variants = self.reply_variants(reply, masks);
+            let of_others: Vec<_> = others
+                .iter()
+                .map(|other| self.reply_variants(*other, masks))
+                .collect();
+            for (at, variant) in variants.iter().enumerate() {
+                let id = intern(&mut self.replies, variant, "set of replies")?;
+                if reach.insert((family, id)) {
+                    open.push((family, id));
+                }
+                for of_other in &of_others {
+                    let other = intern(&mut self.replies, &of_other[at], "set of replies")?;
+                    self.reorder(other, id);
+                }
+            }
+        }
+        for (family, reply) in reach {
+            self.hand_to_clients(family, reply)?;
+        }
+        Ok(())
+    }
+
+    fn reply_variants(&self, reply: u16, masks: &[u8]) -> Vec<Reply> {
+        let reply = self.replies.get(reply);
+        let mut out = Vec::new();
+        if self.needs.ageing {
+            out.push(self.aged_reply(reply));
+        }
+        for client in 0..self.needs.clients {
+            for mask in masks {
+                out.push(self.retired_reply(reply, client, *mask));
+            }
+        }
+        out
+    }
+
+    /// A reply one tick later.
+    pub fn aged_reply(&self, reply: &Reply) -> Reply {
+        symbols::map_reply(reply, &mut |text| self.aged(text))
+    }
+
+    /// A reply after a client started a new attempt.
+    pub fn retired_reply(&self, reply: &Reply, client: u8, mask: u8) -> Reply {
+        let map = retirement(mask);
+        let mut retirement = Retirement::new(client, &map);
+        symbols::map_reply(reply, &mut |text| retirement.text(text))
+    }
+
+    /// A reply as `client` reads it, whose clock is off so.
+    pub fn local_reply(&self, reply: &Reply, client: u8, skew: usize) -> Reply {
+        let ticks = i32::from(self.needs.skews[skew]);
+        let mut local = ToLocal::new(client, self.needs.people(), ticks, self.needs.scale());
+        symbols::map_reply(reply, &mut |text| local.text(text))
+    }
+
+    /// What else a reply could be: the same in another order.
+    pub fn orders_of(&self, reply: u16) -> Vec<u16> {
+        let others = self.reordered.iter().filter(|(_, main)| *main == reply);
+        others.map(|(other, _)| *other).collect()
+    }
+
+    /// `other` lists what `main` does, in another order.
+    pub(super) fn reorder(&mut self, other: u16, main: u16) {
+        if other != main {
+            self.reordered.insert((other, main));
+        }
+    }
+
+    fn hand_to_clients(&mut self, family: u16, reply: u16) -> Result<(), ClosureError> {
+        let others = self.orders_of(reply);
+        for client in 0..self.needs.clients {
+            for index in 0..self.needs.skews.len() {
+                let main = self.hand(family, reply, client, index)?;
+                for other in &others {
+                    let variant = self.hand(family, *other, client, index)?;
+                    if variant != main {
+                        self.variants.insert((variant, main));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hand(
+        &mut self,
+        family: u16,
+        reply: u16,
+        client: u8,
+        skew: usize,
+    ) -> Result<u16, ClosureError> {
+        let local = self.local_reply(self.replies.get(reply), client, skew);
+        let id = intern(&mut self.local_replies, &local, "set of replies")?;
+        self.family_replies[usize::from(family)].insert(id);
+        Ok(id)
+    }
+}
+
+/// What becomes of each generation when a client starts a new attempt while
+/// its messages in flight name the generations in `mask`.
+pub fn retirement(mask: u8) -> [u8; GENERATIONS as usize] {
+    let mut map = [STALE; GENERATIONS as usize];
+    let mut rank = 1;
+    for generation in 0..GENERATIONS {
+        if mask & 1 << generation != 0 {
+            map[usize::from(generation)] = rank.min(STALE);
+            rank += 1;
+        }
+    }
+    map
+}
+
+/// A command line after a client's retirement.
+pub(in crate::world) fn retired(argv: &[Bytes], client: u8, mask: u8) -> Vec<Bytes> {
+    let map = retirement(mask);
+    let mut retirement = Retirement::new(client, &map);
+    argv.iter().map(|word| retirement.text(word)).collect()
+}

@@ -1,0 +1,188 @@
+//! Keyspaces: what commands, ticks and faults make of them.
+
+use lockproof_lua::{Refusal, RefusalKind};
+use lockproof_redis::ScriptEngine;
+
+use super::error::{intern, unbounded};
+use super::{Closure, ClosureError, Command, Execution, retirement};
+use crate::world::execute::{Executed, Executor};
+use crate::world::node::{Keyspace, Most};
+
+impl Closure {
+    pub(super) fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
+        let id = intern(&mut self.keyspaces, keyspace, "content of a server")?;
+        if self.keyspaces.len() > self.limits.keyspaces {
+            let long = self.longest().unwrap_or_default();
+            let hint = format!("; the last one holds {keyspace}{long}");
+            let limit = self.limits.keyspaces;
+            return Err(unbounded("content of a server", limit, hint));
+        }
+        Ok(id)
+    }
+
+    pub(super) fn close_keyspaces(
+        &mut self,
+        scripts: &mut ScriptEngine,
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<(), ClosureError> {
+        let masks = self.masks();
+        let mut id = 0;
+        let mut moved = 0;
+        loop {
+            while id < self.commands.len() {
+                self.executions.resize(self.commands.len(), Vec::new());
+                self.refusals.resize(self.commands.len(), Vec::new());
+                self.execute_everywhere(scripts, id, should_stop)?;
+                id += 1;
+            }
+            while moved < self.keyspaces.len() {
+                self.move_keyspace(moved, &masks)?;
+                moved += 1;
+            }
+            let done = |row: &Vec<Execution>| row.len() == self.keyspaces.len();
+            if self.executions.iter().all(done) {
+                break;
+            }
+            id = 0;
+        }
+        self.close_replies(&masks)
+    }
+
+    fn execute_everywhere(
+        &mut self,
+        scripts: &mut ScriptEngine,
+        id: usize,
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<(), ClosureError> {
+        let scale = self.needs.server_scale();
+        let rules = self.rules.clone();
+        let mut executor = Executor::canonical(scripts, &rules, scale);
+        let mut at = self.executions[id].len();
+        while at < self.keyspaces.len() {
+            if should_stop() {
+                return Err(ClosureError::Stopped);
+            }
+            let Command { client, argv, .. } = self.commands.get(id as u16).clone();
+            let before = self.keyspaces.get(at as u16).clone();
+            let executed = executor.execute(&before, client, &argv, false);
+            let execution = self.add_execution(id, at, executed)?;
+            self.executions[id].push(execution);
+            if self.needs.refusing {
+                let refused = executor.execute(&before, client, &argv, true);
+                let refusal = self.add_execution(id, at, refused)?;
+                self.refusals[id].push(refusal);
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// What a command did to a keyspace, by numbers.
+    fn add_execution(
+        &mut self,
+        command: usize,
+        keyspace: usize,
+        executed: Executed,
+    ) -> Result<Execution, ClosureError> {
+        let family = usize::from(self.commands.get(command as u16).family);
+        let line = self.family_lines[family];
+        self.server_time |= executed.clock;
+        let mut rounded = false;
+        for ms in executed.lives {
+            self.note_duration(ms, line);
+            rounded |= ms % self.needs.tick_ms != 0;
+        }
+        let mut execution = Execution {
+            after: keyspace as u16,
+            reply: 0,
+            effect: executed.effect,
+            counted: executed.counted,
+            overflow: executed.overflow.is_some(),
+            poison: 0,
+            rounded,
+        };
+        if let Some((refusal, in_script)) = executed.refusal {
+            execution.poison = self.refused_execution(family, refusal, in_script)?;
+            return Ok(execution);
+        }
+        // What overflows is not represented: the world stops there.
+        if !execution.overflow {
+            execution.after = self.add_keyspace(&executed.after)?;
+        }
+        let mut replies = executed.replies.iter();
+        if let Some(reply) = replies.next() {
+            execution.reply = intern(&mut self.replies, reply, "set of replies")?;
+        }
+        for other in replies {
+            let other = intern(&mut self.replies, other, "set of replies")?;
+            self.reorder(other, execution.reply);
+        }
+        Ok(execution)
+    }
+
+    /// The execution says nothing about a real server: the lock is refused, or the
+    /// pair is poisoned.
+    fn refused_execution(
+        &mut self,
+        family: usize,
+        refusal: Refusal,
+        in_script: bool,
+    ) -> Result<u16, ClosureError> {
+        let at = self.at(self.family_lines[family]);
+        let script = self.family_scripts[family].clone();
+        let what = match (in_script, script) {
+            (true, Some(name)) if refusal.line > 0 => {
+                format!(
+                    "the lock's script `{name}`, in its line {}, {}",
+                    refusal.line, refusal.what
+                )
+            }
+            (true, Some(name)) => format!("the lock's script `{name}` {}", refusal.what),
+            _ => format!("the lock {}", refusal.what),
+        };
+        match refusal.kind {
+            RefusalKind::Names
+            | RefusalKind::Horizon
+            | RefusalKind::Rounding
+            | RefusalKind::Order => Ok(self.poison(refusal.kind, format!("{at}: {what}"))),
+            RefusalKind::Digits | RefusalKind::Lacks | RefusalKind::Limit => {
+                Err(ClosureError::NotModelled { at, what })
+            }
+        }
+    }
+
+    fn move_keyspace(&mut self, id: usize, masks: &[u8]) -> Result<(), ClosureError> {
+        let keyspace = self.keyspaces.get(id as u16).clone();
+        let aged = self.aged_keyspace(&keyspace);
+        self.add_keyspace(&aged)?;
+        self.add_keyspace(&keyspace.emptied())?;
+        if self.needs.jump > 0 {
+            for jumped in self.jumps(&keyspace) {
+                self.add_keyspace(&jumped)?;
+            }
+        }
+        for client in 0..self.needs.clients {
+            for mask in masks {
+                self.add_keyspace(&keyspace.retire(client, &retirement(*mask)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The keyspace a tick later.
+    pub fn aged_keyspace(&self, keyspace: &Keyspace) -> Keyspace {
+        keyspace.advance(self.needs.server_scale())
+    }
+
+    /// The keyspace after the server's clock jumped forward and back.
+    pub fn jumps(&self, keyspace: &Keyspace) -> [Keyspace; 2] {
+        let ticks = i32::from(self.needs.jump);
+        let scale = self.needs.server_scale();
+        let offset_ms = i64::from(ticks) * i64::from(self.needs.jumps) * scale.step_ms;
+        let most = Most {
+            life_ms: self.longest_ms + offset_ms,
+            offset_ms,
+        };
+        [ticks, -ticks].map(|ticks| keyspace.jump(ticks, scale, self.server_time, most))
+    }
+}

@@ -1,0 +1,318 @@
+//! Live client programs: their inputs, and what they do in answer.
+
+use std::collections::VecDeque;
+
+use lockproof_trace::{self as trace, Event, Outcome};
+
+use super::steps::op_name;
+use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
+use crate::lock::{Input, Op, Output, Program, Request};
+use crate::world::client::{Ending, Symbolic, Wait};
+use crate::world::closure::{ending_of, retirement};
+use crate::world::log::Fate;
+use crate::world::message::{Content, Message};
+use crate::world::symbols;
+
+/// A live client.
+pub(super) struct Client {
+    pub program: Program,
+    /// Its stable identity.
+    pub owner: String,
+    /// Attempts so far.
+    pub attempt: u32,
+    /// Every token it had, with the generation that the tables give it.
+    pub tokens: Vec<(String, u8)>,
+    /// The token of the operation that begins.
+    token: Option<String>,
+    done: Done,
+}
+
+/// What a live program has done that the path has not told yet. At an open comparison
+/// the live program goes on, and the path tells the rest with its next move.
+#[derive(Default)]
+struct Done {
+    sent: VecDeque<Request>,
+    /// Threads (bit set) that gave a command up: those of the program, and those of
+    /// which the path told.
+    abandoned: [u8; 2],
+    outcome: Option<(Op, Outcome)>,
+    lost: bool,
+    line: u32,
+}
+
+impl Client {
+    pub fn new(program: Program, owner: String) -> Client {
+        Client {
+            program,
+            owner,
+            attempt: 0,
+            tokens: Vec::new(),
+            token: None,
+            done: Done::default(),
+        }
+    }
+
+    fn step(&mut self, input: &Input) -> Result<(), ConcreteError> {
+        let Output {
+            sent,
+            abandoned,
+            outcome,
+            lost,
+            line,
+            ..
+        } = self.program.step(input)?;
+        let done = &mut self.done;
+        done.sent.extend(sent);
+        for thread in abandoned {
+            done.abandoned[0] |= 1 << thread;
+        }
+        done.outcome = outcome.or(done.outcome.take());
+        done.lost |= lost;
+        done.line = line;
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// A client's process is another one, with the same owner and on the same clock.
+    pub(super) fn restart(&mut self, client: usize) -> Result<(), ConcreteError> {
+        let skew = i64::from(self.world.skew_ticks(&self.after, client as u8));
+        let clock_ms = self.now() + skew * self.tick_ms;
+        let state = &mut self.clients[client];
+        state.program = Program::start(self.file, self.config, &state.owner, clock_ms)?;
+        state.done = Done::default();
+        Ok(())
+    }
+
+    /// An operation begins. A new attempt gets a fresh token, and older ones are renamed.
+    pub(super) fn begin(&mut self, client: usize, op: Op, generations: Option<u8>) {
+        let token = generations.map(|generations| {
+            let map = retirement(generations);
+            let token = self.fresh_token(client);
+            let state = &mut self.clients[client];
+            for (_, generation) in &mut state.tokens {
+                if let Some(new) = map.get(usize::from(*generation)) {
+                    *generation = *new;
+                }
+            }
+            state.tokens.push((token.clone(), 0));
+            token
+        });
+        self.clients[client].token.clone_from(&token);
+        let call = Event::Call {
+            client: client as u8,
+            op: op_name(op).to_owned(),
+            token,
+        };
+        self.log(call, None);
+    }
+
+    /// The live program gets what its automaton got.
+    pub(super) fn feed(
+        &mut self,
+        client: usize,
+        class: u16,
+        input: Symbolic,
+    ) -> Result<(), ConcreteError> {
+        if let Symbolic::Choose { thread, value } = input
+            && self.went_on(client, thread, value)?
+        {
+            return Ok(());
+        }
+        let input = self.input(client, class, input)?;
+        self.clients[client].step(&input)
+    }
+
+    /// An input with its real content; events on the way are told.
+    fn input(
+        &mut self,
+        client: usize,
+        class: u16,
+        input: Symbolic,
+    ) -> Result<Input, ConcreteError> {
+        let Some((_, emitted)) = self.world.tables.step(class, input) else {
+            return Err(mismatch(self.at, input, "the tables have no such input"));
+        };
+        self.rounded |= emitted.rounded;
+        let name = client as u8;
+        Ok(match input {
+            Symbolic::Call(op) => Input::Call {
+                op,
+                token: self.clients[client].token.take(),
+            },
+            Symbolic::Advance(ticks) => Input::Advance {
+                ms: self.tick_ms * i64::from(ticks),
+            },
+            Symbolic::Skew(ticks) => Input::Skew {
+                ms: self.tick_ms * i64::from(ticks),
+            },
+            Symbolic::Wake(thread) => {
+                let facts = self.world.tables.facts[usize::from(class)];
+                let wake = Event::Wake {
+                    client: name,
+                    thread,
+                    timed_out: facts.timed_out & 1 << thread != 0,
+                };
+                self.log(wake, None);
+                Input::Wake { thread }
+            }
+            Symbolic::Choose { thread, value } => {
+                let choose = Event::Choose {
+                    client: name,
+                    thread,
+                    value,
+                };
+                self.log(choose, None);
+                Input::Choose { thread, value }
+            }
+            Symbolic::Reply { thread, .. } => self.delivered(thread)?,
+            Symbolic::Fail { thread, definite } => {
+                let Parcel { id, message, .. } = self.taken()?;
+                let fail = Event::Fail {
+                    client: name,
+                    node: message.node,
+                    message: id,
+                    definite,
+                };
+                self.log(fail, None);
+                Input::Fail {
+                    thread,
+                    definite,
+                    message: trace::CONNECTION_FAILED.into(),
+                }
+            }
+        })
+    }
+
+    fn delivered(&mut self, thread: u8) -> Result<Input, ConcreteError> {
+        let parcel = self.taken()?;
+        let Cargo::Reply(reply) = parcel.cargo else {
+            let detail = format!("message {} is no reply", parcel.id);
+            return Err(mismatch(self.at, "deliver", detail));
+        };
+        let deliver = Event::Deliver {
+            client: parcel.client as u8,
+            node: parcel.message.node,
+            message: parcel.id,
+            reply: reply.clone(),
+            ignored: false,
+        };
+        self.log(deliver, None);
+        Ok(Input::Reply { thread, reply })
+    }
+
+    /// The live program went on at a comparison that was open, if it went the way that
+    /// it goes at ticks.
+    fn went_on(&self, client: usize, thread: u8, value: u8) -> Result<bool, ConcreteError> {
+        let facade = self.world.facade(&self.before, client as u8);
+        let Wait::Open { at_ticks } = facade.threads[usize::from(thread)] else {
+            return Ok(false);
+        };
+        if at_ticks == (value == 1) {
+            return Ok(true);
+        }
+        let what = format!(
+            "a comparison of times by client {} to come out as it does",
+            symbols::letter(client as u8)
+        );
+        Err(ConcreteError::BetweenTicks { what })
+    }
+
+    pub(super) fn send(
+        &mut self,
+        client: usize,
+        message: Message,
+        fate: Fate,
+    ) -> Result<(), ConcreteError> {
+        let sent = self.clients[client].done.sent.pop_front();
+        let request =
+            sent.filter(|sent| (sent.thread, sent.node) == (message.thread, message.node));
+        let Some(Request {
+            argv, line, thread, ..
+        }) = request
+        else {
+            let detail = format!("client {client} does not send {message:?}");
+            return Err(mismatch(self.at, "send", detail));
+        };
+        let id = self.next_id;
+        self.next_id += 1;
+        let words = argv.iter().map(|word| String::from_utf8_lossy(word));
+        let send = Event::Send {
+            client: client as u8,
+            thread,
+            node: message.node,
+            message: id,
+            argv: words.map(|word| word.into_owned()).collect(),
+        };
+        let source = self.source(line);
+        self.log(send, source);
+        if fate == Fate::Lost {
+            self.fault(trace::Fault::Lose {
+                client: client as u8,
+                node: message.node,
+                message: id,
+                reply: false,
+            });
+            return Ok(());
+        }
+        let held = fate == Fate::Held;
+        let (content, cargo) = match fate {
+            Fate::Refused => (Content::Refused, Cargo::Refused),
+            Fate::Posted | Fate::Lost | Fate::Held => (message.content, Cargo::Request(argv)),
+        };
+        self.parcels.push(Parcel {
+            id,
+            client,
+            message: Message {
+                held,
+                content,
+                ..message
+            },
+            cargo,
+        });
+        Ok(())
+    }
+
+    /// The live program did what the path told, no more and no less.
+    pub(super) fn settle(
+        &mut self,
+        client: usize,
+        class: u16,
+        ending: Option<(Op, Ending)>,
+        abandoned: u8,
+    ) -> Result<(), ConcreteError> {
+        self.clients[client].done.abandoned[1] |= abandoned;
+        let facts = self.world.tables.facts[usize::from(class)];
+        if facts.at_ticks.iter().any(|option| *option != 0) {
+            return Ok(());
+        }
+        let done = std::mem::take(&mut self.clients[client].done);
+        let ended = ending_of(done.outcome.as_ref(), done.lost);
+        if ended != ending {
+            let detail = format!("client {client} ends with {ended:?}, not {ending:?}");
+            return Err(mismatch(self.at, "ending", detail));
+        }
+        let [gave_up, told] = done.abandoned;
+        if !done.sent.is_empty() || gave_up != told {
+            let sent = done.sent.len();
+            let detail = format!(
+                "client {client} sends {sent} commands more, and threads {gave_up:b} give theirs up, not {told:b}"
+            );
+            return Err(mismatch(self.at, "input", detail));
+        }
+        let outcome = match done.outcome {
+            Some((op, outcome)) => Some((op_name(op), outcome)),
+            None => done.lost.then_some(("renewal", Outcome::Lost)),
+        };
+        if let Some((op, outcome)) = outcome {
+            let source = self.source(done.line);
+            let event = Event::Outcome {
+                client: client as u8,
+                op: op.into(),
+                outcome,
+            };
+            self.log(event, source);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! What a trace says of a move: its event, and the faults by their names.
+
+// A new fault or move must not slip through.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use lockproof_trace::{Event, Fault, Way};
+
+use super::{Cargo, ConcreteError, Run, mismatch};
+use crate::world::catalogue;
+use crate::world::moves::Move;
+
+impl Run<'_> {
+    /// Says that a move happens, if it has an event of its own. The others are told by
+    /// what they do.
+    pub(super) fn announce(&mut self, at: usize, step: Move) -> Result<(), ConcreteError> {
+        match step {
+            Move::Write { client } => self.log(Event::Write { client }, None),
+            Move::Delay { client, slot } => {
+                let (node, message, reply) = self.in_slot(at, client, slot)?;
+                let (_, ticks) = self.world.config.switch(catalogue::Fault::Delay);
+                self.fault(Fault::Delay {
+                    client,
+                    node,
+                    message,
+                    reply,
+                    ticks,
+                });
+            }
+            Move::Crash { client } => self.fault(Fault::ClientCrash { client }),
+            Move::ClientRestart { client } => self.fault(Fault::ClientRestart { client }),
+            Move::Pause { client } => {
+                let held = Vec::new();
+                self.fault(Fault::ClientPause { client, held });
+            }
+            Move::Resume { client } => self.fault(Fault::ClientResume { client }),
+            Move::Overrun { client } => self.fault(Fault::Overrun { client }),
+            Move::Skew { client, skew } => {
+                let ticks = self.world.tables.needs.skews[usize::from(skew)];
+                let offset_ms = i64::from(ticks) * self.tick_ms;
+                self.fault(Fault::ClientSkew { client, offset_ms });
+            }
+            Move::Cut { client, node } => self.fault(Fault::LinkCut {
+                client,
+                node,
+                only: None,
+            }),
+            Move::CutOneWay {
+                client,
+                node,
+                replies,
+            } => {
+                let only = Some(if replies { Way::Replies } else { Way::Requests });
+                self.fault(Fault::LinkCut { client, node, only });
+            }
+            Move::Heal { client, node } => self.fault(Fault::LinkHeal { client, node }),
+            Move::Fsync { node } => self.fault(Fault::NodeFsync { node }),
+            Move::RestartNone { node } => self.restarts(node, "none"),
+            Move::RestartEverysec { node } => self.restarts(node, "everysec"),
+            Move::RestartAlways { node } => self.restarts(node, "always"),
+            Move::NodeDown { node, kept } => {
+                let persistence = ["none", "everysec", "always"][usize::from(kept)];
+                let (persistence, loses) = (persistence.to_owned(), self.loses(node));
+                self.fault(Fault::NodeDown {
+                    node,
+                    persistence,
+                    loses,
+                });
+            }
+            Move::NodeUp { node } => self.fault(Fault::NodeUp { node }),
+            Move::PauseNode { node } => self.fault(Fault::NodePause { node }),
+            Move::ResumeNode { node } => self.fault(Fault::NodeResume { node }),
+            Move::Jump { node, back } => {
+                let size = i64::from(self.world.tables.needs.jump) * self.tick_ms;
+                let offset_ms = if back { -size } else { size };
+                self.fault(Fault::ClockJump { node, offset_ms });
+            }
+            Move::Failover { node, lost } => self.fault(Fault::Failover { node, lost }),
+            Move::SplitBrain { node, lost } => self.fault(Fault::SplitBrain { node, lost }),
+            Move::CutOff { node, lost } => self.fault(Fault::CutOff { node, lost }),
+            Move::Notice { client, node } => self.fault(Fault::ClientNotices { client, node }),
+            Move::Rejoin { node } => self.fault(Fault::Rejoin { node }),
+            Move::Demote { node } => self.fault(Fault::Demotion { node }),
+            Move::FallSilent { node } => self.fault(Fault::ReplicaSilent { node }),
+            Move::Regain { node } => self.fault(Fault::ReplicaBack { node }),
+            Move::Call { .. }
+            | Move::Wake { .. }
+            | Move::Choose { .. }
+            | Move::Execute { .. }
+            | Move::Deliver { .. }
+            | Move::Acknowledge { .. }
+            | Move::Lose { .. }
+            | Move::PauseAfter { .. }
+            | Move::Refuse { .. }
+            | Move::Tick
+            | Move::Drift { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// A pause that strikes before the client has sent all comes after what it did.
+    pub(super) fn announce_pause(&mut self, step: Move) {
+        if let Move::PauseAfter { client, .. } = step {
+            let held = |parcel: &&super::Parcel| {
+                parcel.client == usize::from(client) && parcel.message.held
+            };
+            let held = self.parcels.iter().filter(held);
+            let held = held.map(|parcel| parcel.id).collect();
+            self.fault(Fault::ClientPause { client, held });
+        }
+    }
+
+    fn restarts(&mut self, node: u8, persistence: &str) {
+        let loses = self.loses(node);
+        self.fault(Fault::NodeRestart {
+            node,
+            persistence: persistence.to_owned(),
+            loses,
+        });
+    }
+
+    /// The node does not hold any more what it held.
+    fn loses(&self, node: u8) -> bool {
+        let keyspace = |state| self.world.keyspace(state, usize::from(node));
+        keyspace(&self.before) != keyspace(&self.after)
+    }
+
+    /// Node and number of the message in a slot, and whether it is a reply.
+    fn in_slot(&self, at: usize, client: u8, slot: u8) -> Result<(u8, u32, bool), ConcreteError> {
+        let message = self.world.message_in(&self.before, client, slot);
+        let message = message.ok_or_else(|| mismatch(at, slot, "the slot is empty"))?;
+        let index = self.find(usize::from(client), &message)?;
+        let parcel = &self.parcels[index];
+        let reply = !matches!(parcel.cargo, Cargo::Request(_));
+        Ok((message.node, parcel.id, reply))
+    }
+}

@@ -1,0 +1,207 @@
+//! Messages with their real content.
+
+use lockproof_redis::Reply;
+use lockproof_trace::{Event, Fault};
+
+use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
+use crate::world::closure::Execution;
+use crate::world::execute::Executed;
+use crate::world::layout::Field;
+use crate::world::message::{Content, Message};
+use crate::world::node::Keyspace;
+
+impl Run<'_> {
+    /// A client's message in flight that is this one to the path.
+    pub(super) fn find(&self, client: usize, message: &Message) -> Result<usize, ConcreteError> {
+        let this = |parcel: &Parcel| parcel.client == client && parcel.message == *message;
+        let found = self.parcels.iter().position(this);
+        found.ok_or_else(|| {
+            let detail = format!("client {client} has no such message in flight: {message:?}");
+            mismatch(self.at, "message", detail)
+        })
+    }
+
+    /// The message that was taken.
+    pub(super) fn taken(&mut self) -> Result<Parcel, ConcreteError> {
+        let taken = self.hand.take();
+        taken.ok_or_else(|| mismatch(self.at, "message", "no message was taken"))
+    }
+
+    /// What became of the message that was taken is in flight.
+    pub(super) fn put_back(&mut self, message: Message) -> Result<(), ConcreteError> {
+        let mut parcel = self.taken()?;
+        self.turn_into(&mut parcel, message);
+        let at = self.parcels.partition_point(|other| other.id < parcel.id);
+        self.parcels.insert(at, parcel);
+        Ok(())
+    }
+
+    /// The message that was taken is lost.
+    pub(super) fn lose(&mut self, message: Message) -> Result<(), ConcreteError> {
+        let parcel = self.taken()?;
+        self.fault(Fault::Lose {
+            client: parcel.client as u8,
+            node: message.node,
+            message: parcel.id,
+            reply: matches!(
+                parcel.cargo,
+                Cargo::Reply(_) | Cargo::Broken { taken: true }
+            ),
+        });
+        Ok(())
+    }
+
+    /// Some messages of a client become others, or are no more.
+    pub(super) fn rewrite(
+        &mut self,
+        client: usize,
+        mut messages: Vec<(Message, Option<Message>)>,
+    ) -> Result<(), ConcreteError> {
+        let mut kept = Vec::with_capacity(self.parcels.len());
+        for mut parcel in std::mem::take(&mut self.parcels) {
+            let this = |(was, _): &(Message, _)| parcel.client == client && *was == parcel.message;
+            if let Some(at) = messages.iter().position(this) {
+                let (_, message) = messages.swap_remove(at);
+                let Some(message) = message else {
+                    continue;
+                };
+                self.turn_into(&mut parcel, message);
+            }
+            kept.push(parcel);
+        }
+        self.parcels = kept;
+        match messages.first() {
+            None => Ok(()),
+            Some((missing, _)) => self.find(client, missing).map(|_| ()),
+        }
+    }
+
+    /// A message is another one now. Its content stays, unless the connection broke or
+    /// a WAIT is answered.
+    fn turn_into(&mut self, parcel: &mut Parcel, message: Message) {
+        match (&parcel.cargo, message.content) {
+            (Cargo::Request(_), Content::Reply(reply)) => {
+                let acknowledged = reply == self.world.tables.acknowledged[1];
+                if !acknowledged {
+                    self.find_lacking(parcel);
+                }
+                let reply = Reply::Int(acknowledged.into());
+                self.log(executed(parcel, &reply), None);
+                parcel.cargo = Cargo::Reply(reply);
+            }
+            (Cargo::Request(_), Content::Broken) => {
+                let taken = parcel.message.blocked.is_some();
+                parcel.cargo = Cargo::Broken { taken };
+            }
+            (_, Content::Broken) => parcel.cargo = Cargo::Broken { taken: true },
+            (_, Content::Refused) => parcel.cargo = Cargo::Refused,
+            (_, Content::Request(_) | Content::Reply(_)) => {}
+        }
+        parcel.message = message;
+    }
+
+    /// A formal server executes the request that was taken.
+    pub(super) fn execute(
+        &mut self,
+        server: Field,
+        message: Message,
+        claimed: &Execution,
+        alone: bool,
+    ) -> Result<(), ConcreteError> {
+        let mut parcel = self.taken()?;
+        let Cargo::Request(argv) = &parcel.cargo else {
+            return Err(mismatch(
+                self.at,
+                "execute",
+                format!("{message:?} is no request"),
+            ));
+        };
+        let keyspace = self.held(server).clone();
+        let done = self.executed(&keyspace, parcel.client as u8, argv, alone);
+        self.rounded |= claimed.rounded;
+        self.compare_execution(&done, claimed)?;
+        if let Some(reply) = done.replies.into_iter().next() {
+            self.log(executed(&parcel, &reply), None);
+            parcel.cargo = Cargo::Reply(reply);
+        }
+        self.result = Some(done.after);
+        self.hand = Some(parcel);
+        Ok(())
+    }
+
+    /// The formal server did what the tables say, as far as the world does not show
+    /// it.
+    fn compare_execution(
+        &self,
+        executed: &Executed,
+        claimed: &Execution,
+    ) -> Result<(), ConcreteError> {
+        if let Some((refusal, _)) = &executed.refusal {
+            let detail = format!("the formal server refuses the command: {refusal}");
+            return Err(mismatch(self.at, "execute", detail));
+        }
+        if executed.effect != claimed.effect {
+            let detail = format!(
+                "the command has the effect {:?}, not {:?}",
+                executed.effect, claimed.effect
+            );
+            return Err(mismatch(self.at, "execute", detail));
+        }
+        Ok(())
+    }
+
+    /// What the executed command left is there now. If nobody waits for its reply, that
+    /// one falls on deaf ears.
+    pub(super) fn store(&mut self, to: Field) {
+        if let Some(after) = self.result.take() {
+            self.servers.insert(to, after);
+        }
+        if self
+            .hand
+            .as_ref()
+            .is_some_and(|parcel| parcel.message.awaited)
+        {
+            return;
+        }
+        if let Some(parcel) = self.hand.take()
+            && let Cargo::Reply(reply) = parcel.cargo
+        {
+            let deliver = Event::Deliver {
+                client: parcel.client as u8,
+                node: parcel.message.node,
+                message: parcel.id,
+                reply,
+                ignored: true,
+            };
+            self.log(deliver, None);
+        }
+    }
+
+    /// The WAIT that was taken is not answered yet.
+    pub(super) fn hold_wait_back(&mut self) -> Result<(), ConcreteError> {
+        let parcel = self.taken()?;
+        self.find_lacking(&parcel);
+        let block = Event::Block {
+            client: parcel.client as u8,
+            node: parcel.message.node,
+            message: parcel.id,
+        };
+        self.log(block, None);
+        self.hand = Some(parcel);
+        Ok(())
+    }
+
+    /// What stands in a field of the state.
+    pub(super) fn held(&self, field: Field) -> &Keyspace {
+        self.servers.get(&field).unwrap_or(&self.empty)
+    }
+}
+
+fn executed(parcel: &Parcel, reply: &Reply) -> Event {
+    Event::Execute {
+        client: parcel.client as u8,
+        node: parcel.message.node,
+        message: parcel.id,
+        reply: reply.clone(),
+    }
+}

@@ -1,0 +1,564 @@
+//! What a command makes of a keyspace, and whose hold it touches.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use lockproof_lua::text::{self, Symbol};
+use lockproof_lua::{Refusal, RefusalKind, Scale};
+use lockproof_redis::{self as redis, Bytes, Notes, Place, Reply, ScriptEngine, Server, Value};
+
+use crate::lock::Role;
+
+use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
+use super::stamps;
+use super::symbols;
+
+/// A counter that a command moves beyond this is taken to grow for ever.
+const COUNTER_MAX: i64 = 6;
+
+/// More elements of one key than these, or more keys, are taken to grow for ever.
+const ELEMENTS_MAX: usize = 16;
+
+/// A text that grows beyond so many bytes is taken to grow for ever.
+const TEXT_MAX: usize = 512;
+
+/// What a command did to the keyspace, seen from the properties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effect {
+    /// Other clients (bit set) whose hold it ended by deleting an element, or
+    /// whose expiry it changed.
+    pub victims: u8,
+    /// Other clients (bit set) whose element it wrote over.
+    pub overwritten: u8,
+    /// It wrote something of the lock's own, or prolonged what was the sender's.
+    pub wrote: bool,
+    /// And that lasts a lease from now on, or has no end.
+    pub leased: bool,
+    /// It deleted something of the sender's own.
+    pub deleted: bool,
+    /// It created an entry of the lock's own.
+    pub created: bool,
+}
+
+/// The outcome of one command.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    pub after: Keyspace,
+    /// More than one where it lists what has no order.
+    pub replies: Vec<Reply>,
+    pub effect: Effect,
+    /// A fence has another value now: a write, though nothing else tells it.
+    pub counted: bool,
+    /// The key of what grew beyond what the tables represent.
+    pub overflow: Option<String>,
+    /// Why the execution says nothing about a real server, and whether a script
+    /// did it.
+    pub refusal: Option<(Refusal, bool)>,
+    /// What the server's clock shows mattered.
+    pub clock: bool,
+    /// Lives that were given to keys, in ms, ticks left out.
+    pub lives: Vec<i64>,
+}
+
+/// Runs commands on keyspaces.
+pub struct Executor<'e> {
+    pub scripts: &'e mut ScriptEngine,
+    pub rules: &'e KeyRules,
+    /// How times are measured; `None` for concrete texts and ms.
+    pub scale: Option<Scale>,
+    /// The servers' present, in ms.
+    pub present: i64,
+}
+
+impl<'e> Executor<'e> {
+    /// One for canonical texts.
+    pub fn canonical(
+        scripts: &'e mut ScriptEngine,
+        rules: &'e KeyRules,
+        scale: Scale,
+    ) -> Executor<'e> {
+        Executor {
+            scripts,
+            rules,
+            scale: Some(scale),
+            present: CANONICAL_PRESENT,
+        }
+    }
+
+    /// Runs one command of `client`. A server that is `alone` lacks the replica
+    /// which it asks for to write.
+    pub fn execute(
+        &mut self,
+        before: &Keyspace,
+        client: u8,
+        argv: &[Bytes],
+        alone: bool,
+    ) -> Executed {
+        let (server, reply, notes) = self.run(before, client, argv, alone, 0);
+        let orders = notes.orders;
+        let mut executed = self.judge(before, &server, client, reply, notes);
+        for order in 1..orders {
+            let (other, reply, notes) = self.run(before, client, argv, alone, order);
+            let same = other == server;
+            executed.refusal = executed.refusal.or(notes.refusal);
+            executed.clock |= notes.clock;
+            if !same {
+                let refusal = Refusal {
+                    kind: RefusalKind::Order,
+                    what:
+                        "leaves something else behind, depending on an order that nobody promises"
+                            .into(),
+                    line: 0,
+                };
+                executed.refusal = executed.refusal.or(Some((refusal, true)));
+            }
+            if !executed.replies.contains(&reply) {
+                executed.replies.push(reply);
+            }
+        }
+        executed
+    }
+
+    fn run(
+        &mut self,
+        before: &Keyspace,
+        client: u8,
+        argv: &[Bytes],
+        alone: bool,
+        order: u32,
+    ) -> (Server, Reply, Notes) {
+        let mut server = before.to_server(self.present, self.scale);
+        server.set_lacks_replicas(alone);
+        server.set_order(order);
+        let mut reply = server.execute(self.scripts, u32::from(client), argv);
+        if self.scale.is_some() {
+            reply = stamps::keep(&mut server, client, argv, reply);
+        }
+        let notes = server.take_notes();
+        (server, reply, notes)
+    }
+
+    /// The keyspace of `server` after a command of `client` on `before`.
+    fn judge(
+        &self,
+        before: &Keyspace,
+        server: &Server,
+        client: u8,
+        reply: Reply,
+        notes: Notes,
+    ) -> Executed {
+        let mut executed = Executed {
+            after: Keyspace {
+                entries: Vec::new(),
+                offset_ms: before.offset_ms,
+            },
+            replies: vec![reply],
+            effect: Effect::default(),
+            counted: false,
+            overflow: None,
+            refusal: notes.refusal.clone(),
+            clock: notes.clock,
+            lives: notes.lives.clone(),
+        };
+        for (key, value, end) in server.entries() {
+            let known = before.entries.iter().find(|entry| entry.key == *key);
+            let mut entry = Entry {
+                key: key.clone(),
+                value: value.clone(),
+                life: end.map(|end| server.life(end)),
+                writers: writers(known, value, &notes.written, key, client),
+            };
+            self.compare(known, &mut entry, client, &notes, &mut executed);
+            executed.after.entries.push(entry);
+        }
+        for known in &before.entries {
+            let gone = !executed.after.entries.iter().any(|e| e.key == known.key);
+            if gone {
+                self.removed(known, client, &mut executed);
+            }
+        }
+        if executed.after.entries.len() > ELEMENTS_MAX
+            && let Some(entry) = executed.after.entries.last()
+        {
+            executed.overflow = Some(text::printable(&entry.key));
+        }
+        if let Some(scale) = self.scale {
+            stale_stamps(&mut executed, &notes.written, scale);
+        }
+        executed
+    }
+
+    /// An entry that is there afterwards, beside the one that was there before.
+    fn compare(
+        &self,
+        known: Option<&Entry>,
+        entry: &mut Entry,
+        client: u8,
+        notes: &Notes,
+        executed: &mut Executed,
+    ) {
+        let role = self.rules.role(&entry.key);
+        let written = notes.written.iter().any(|place| place.key == entry.key);
+        if written && role == Role::Other && self.rules.keys.declared {
+            let key = text::printable(&entry.key);
+            refuse(
+                executed,
+                RefusalKind::Lacks,
+                format!("writes the key `{key}`, which `keys` does not declare"),
+            );
+        }
+        if role == Role::Fence {
+            executed.counted |= written;
+            self.fence(known, entry, executed);
+            return;
+        }
+        if has_grown(known, entry) {
+            executed.overflow = Some(text::printable(&entry.key));
+        }
+        // The same end, set again, is another one if the two were moments apart.
+        let lasts = known.is_none_or(|known| known.life != entry.life)
+            || notes.expiries.contains(&entry.key);
+        let own = entry.writers.set() & 1 << client != 0;
+        let anew = entry.life.is_none() && written || lasts && own;
+        executed.effect.leased |= anew && counts(role);
+        let Some(known) = known else {
+            if let Some((kind, what)) = redis::no_name(&entry.key).filter(|_| self.scale.is_some())
+            {
+                refuse(executed, kind, what.into());
+            }
+            executed.effect.created |= role != Role::Queue;
+            executed.effect.wrote |= counts(role);
+            return;
+        };
+        if let Some(key) = counter_ran_away(known, entry) {
+            executed.overflow = Some(key);
+        }
+        executed.effect.wrote |= written && counts(role);
+        if role == Role::Queue {
+            return;
+        }
+        let (gone, over) = touched(known, entry, &notes.written);
+        executed.effect.victims |= gone & !(1 << client);
+        executed.effect.deleted |= gone & 1 << client != 0;
+        executed.effect.overwritten |= over & !(1 << client);
+        if lasts {
+            executed.effect.victims |= expiry_victims(known, entry, client, self.step_ms());
+            executed.effect.wrote |= own && counts(role);
+        }
+    }
+
+    fn step_ms(&self) -> i64 {
+        self.scale.map_or(0, |scale| scale.step_ms)
+    }
+
+    fn removed(&self, known: &Entry, client: u8, executed: &mut Executed) {
+        let role = self.rules.role(&known.key);
+        let writers = known.writers.set();
+        match role {
+            Role::Fence => refuse(
+                executed,
+                RefusalKind::Lacks,
+                "deletes the key that `keys` declares as a fence".into(),
+            ),
+            Role::Queue => {}
+            Role::Lock | Role::Other => {
+                executed.effect.victims |= writers & !(1 << client);
+                executed.effect.deleted |= writers & 1 << client != 0;
+            }
+        }
+    }
+
+    /// A fence only grows, and stays; of its value nothing else is kept.
+    fn fence(&self, known: Option<&Entry>, entry: &mut Entry, executed: &mut Executed) {
+        let Value::String(text) = &entry.value else {
+            return refuse(
+                executed,
+                RefusalKind::Lacks,
+                "keeps no counter in the key that `keys` declares as a fence".into(),
+            );
+        };
+        let value = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
+        let opaque = text::only_symbol(text) == Some(Symbol::Fence);
+        let grows = match known.map(|known| &known.value) {
+            // What it was is not known in a model.
+            Some(Value::String(old)) if self.scale.is_none() => value(text) >= value(old),
+            Some(_) => opaque || self.scale.is_none(),
+            None => value(text).is_some_and(|value| value > 0),
+        };
+        if !grows || entry.life.is_some() {
+            refuse(
+                executed,
+                RefusalKind::Lacks,
+                "sets, shrinks or lets expire the key that `keys` declares as a fence".into(),
+            );
+        }
+        if self.scale.is_some() {
+            entry.value = Value::String(Symbol::Fence.text());
+        }
+        entry.writers = Writers::One(0);
+    }
+}
+
+/// What is written there can be the lock.
+fn counts(role: Role) -> bool {
+    matches!(role, Role::Lock)
+}
+
+fn refuse(executed: &mut Executed, kind: RefusalKind, what: String) {
+    if executed.refusal.is_none() {
+        executed.refusal = Some((Refusal::new(kind, what), false));
+    }
+}
+
+fn elements(value: &Value) -> Vec<&Bytes> {
+    match value {
+        Value::String(_) | Value::List(_) => Vec::new(),
+        Value::Hash(hash) => hash.keys().collect(),
+        Value::SortedSet(set) => set.ranked().into_iter().map(|(m, _)| m).collect(),
+    }
+}
+
+/// Who wrote what, afterwards.
+fn writers(
+    known: Option<&Entry>,
+    value: &Value,
+    written: &[Place],
+    key: &Bytes,
+    client: u8,
+) -> Writers {
+    let wrote = |element: Option<&Bytes>| {
+        written
+            .iter()
+            .any(|place| place.key == *key && place.element.as_ref() == element)
+    };
+    match value {
+        Value::String(_) => match known.map(|known| &known.writers) {
+            Some(Writers::One(writer)) if !wrote(None) => Writers::One(*writer),
+            _ => Writers::One(client),
+        },
+        Value::List(list) => {
+            let Some((Value::List(old), Writers::Items(writers))) =
+                known.map(|known| (&known.value, &known.writers))
+            else {
+                return Writers::Items(vec![client; list.len()]);
+            };
+            let kept = kept(old, list).into_iter();
+            Writers::Items(
+                kept.map(|old| old.map_or(client, |at| writers[at]))
+                    .collect(),
+            )
+        }
+        collection => {
+            let old = match known.map(|known| &known.writers) {
+                Some(Writers::Each(each)) => each.clone(),
+                _ => BTreeMap::new(),
+            };
+            let owner = |element: &Bytes| match old.get(element) {
+                Some(writer) if !wrote(Some(element)) => *writer,
+                _ => client,
+            };
+            let all = elements(collection).into_iter();
+            Writers::Each(
+                all.map(|element| (element.clone(), owner(element)))
+                    .collect(),
+            )
+        }
+    }
+}
+
+/// Where each item of a list was before, if it was there: commands take items away
+/// and put new ones at the ends.
+fn kept(old: &VecDeque<Bytes>, new: &VecDeque<Bytes>) -> Vec<Option<usize>> {
+    let find = |from: usize, item: &Bytes| {
+        let offset = old.iter().skip(from).position(|known| known == item);
+        offset.map(|offset| from + offset)
+    };
+    let common = |fresh: usize| {
+        let mut from = 0;
+        let stayed = new.iter().skip(fresh).map_while(|item| {
+            from = find(from, item)? + 1;
+            Some(())
+        });
+        stayed.count()
+    };
+    // The beginning of the new list that was not there before.
+    let fresh = (0..=new.len())
+        .max_by_key(|fresh| (common(*fresh), usize::MAX - fresh))
+        .unwrap_or(0);
+    let mut from = 0;
+    let stayed = new.iter().skip(fresh).map(|item| {
+        let at = find(from, item)?;
+        from = at + 1;
+        Some(at)
+    });
+    std::iter::repeat_n(None, fresh).chain(stayed).collect()
+}
+
+/// Clients (bit sets) whose element is gone, and whose element was written over.
+fn touched(known: &Entry, entry: &Entry, written: &[Place]) -> (u8, u8) {
+    let wrote = |element: Option<&Bytes>| {
+        written
+            .iter()
+            .any(|place| place.key == entry.key && place.element.as_ref() == element)
+    };
+    match (&known.writers, &entry.writers) {
+        (Writers::One(old), Writers::One(_)) => {
+            let over = wrote(None) && !is_counter(known, entry, None);
+            (0, if over { 1 << old } else { 0 })
+        }
+        (Writers::Each(old), Writers::Each(new)) => {
+            let gone = old
+                .iter()
+                .filter(|(element, _)| !new.contains_key(*element));
+            let over = old.iter().filter(|(element, _)| {
+                wrote(Some(element)) && !is_counter(known, entry, Some(element))
+            });
+            let set = |set: u8, (_, writer): (&Bytes, &u8)| set | 1 << writer;
+            (gone.fold(0, set), over.fold(0, set))
+        }
+        (Writers::Items(old), Writers::Items(_)) => {
+            let (Value::List(before), Value::List(after)) = (&known.value, &entry.value) else {
+                return (known.writers.set(), 0);
+            };
+            let kept = kept(before, after);
+            let gone = (0..old.len()).filter(|at| !kept.contains(&Some(*at)));
+            (gone.fold(0, |set, at| set | 1 << old[at]), 0)
+        }
+        // Another type stands there now.
+        (old, _) => (old.set(), 0),
+    }
+}
+
+/// A number stands in place of a number: a counter that clients share, and may write. Times
+/// since 1970 are none, in a run with real ones.
+fn is_counter(known: &Entry, entry: &Entry, element: Option<&Bytes>) -> bool {
+    const FIRST_TIME: u64 = 1_000_000_000;
+    let counts = |text: &Bytes| number(text).is_some_and(|n| n.unsigned_abs() < FIRST_TIME);
+    match (&known.value, &entry.value) {
+        (Value::String(old), Value::String(new)) => counts(old) && counts(new),
+        (Value::Hash(old), Value::Hash(new)) => {
+            let both = element.and_then(|field| Some((old.get(field)?, new.get(field)?)));
+            both.is_some_and(|(old, new)| counts(old) && counts(new))
+        }
+        (Value::SortedSet(_), Value::SortedSet(_)) => true,
+        _ => false,
+    }
+}
+
+/// Others whose hold a change of the expiry shortens or prolongs. Who shares a
+/// collection prolongs it for all; nobody may shorten it.
+fn expiry_victims(known: &Entry, entry: &Entry, client: u8, step_ms: i64) -> u8 {
+    let others = known.writers.set() & !(1 << client);
+    let own = entry.writers.set() & 1 << client != 0;
+    let shared = own && !matches!(entry.writers, Writers::One(_));
+    let longer = match (known.life, entry.life) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(old), Some(new)) => new.value(step_ms) >= old.value(step_ms),
+    };
+    if shared && longer { 0 } else { others }
+}
+
+/// More than a lock's state has: somebody goes on adding to it.
+fn has_grown(before: Option<&Entry>, after: &Entry) -> bool {
+    match (&after.value, before.map(|before| &before.value)) {
+        (Value::String(new), Some(Value::String(old))) => {
+            new.len() > TEXT_MAX && new.len() > old.len()
+        }
+        (Value::String(_), _) => false,
+        (Value::List(list), _) => list.len() > ELEMENTS_MAX,
+        (collection, _) => elements(collection).len() > ELEMENTS_MAX,
+    }
+}
+
+/// The counter that moved, and was not set, beyond the bound.
+fn counter_ran_away(before: &Entry, after: &Entry) -> Option<String> {
+    let moved = |a: Option<i64>, b: Option<i64>| match (a, b) {
+        (Some(a), Some(b)) => a != b && b.abs() > COUNTER_MAX && (a - b).abs() <= COUNTER_MAX,
+        _ => false,
+    };
+    let ran = match (&before.value, &after.value) {
+        (Value::String(a), Value::String(b)) => moved(number(a), number(b)),
+        (Value::Hash(a), Value::Hash(b)) => b
+            .iter()
+            .any(|(field, value)| moved(a.get(field).and_then(|v| number(v)), number(value))),
+        (Value::SortedSet(a), Value::SortedSet(b)) => b.ranked().iter().any(|(member, score)| {
+            let whole = |score: f64| (score.fract() == 0.0).then_some(score as i64);
+            moved(a.score(member).and_then(whole), whole(*score))
+        }),
+        _ => false,
+    };
+    ran.then(|| text::printable(&after.key))
+}
+
+fn number(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Stamps that are written must be fresh, and where they are told by their place
+/// they must have been there: otherwise two of them could be taken for one.
+fn stale_stamps(executed: &mut Executed, written: &[Place], scale: Scale) {
+    let mut found = false;
+    for entry in &executed.after.entries {
+        let mut look = |text: &[u8], element: &[u8], place: Option<&Bytes>| {
+            let wrote = written
+                .iter()
+                .any(|p| p.key == entry.key && (p.element.as_ref() == place || place.is_none()));
+            let here = symbols::place(&entry.key, element);
+            found |= text::symbols(text).any(|symbol| match symbol {
+                Symbol::Far(far) => far.future || far.place != here || far.node != 0,
+                Symbol::Time(span, _) => {
+                    let ms = span.value(scale.step_ms);
+                    wrote && (ms <= -scale.horizon_ms / 2 || ms >= scale.horizon_ms)
+                }
+                _ => false,
+            });
+        };
+        match &entry.value {
+            Value::String(text) => look(text, b"", None),
+            Value::Hash(hash) => {
+                for (field, text) in hash {
+                    look(text, field, Some(field));
+                }
+            }
+            Value::List(list) => {
+                for (index, item) in list.iter().enumerate() {
+                    look(item, index.to_string().as_bytes(), Some(item));
+                }
+            }
+            Value::SortedSet(_) => {}
+        }
+    }
+    if found {
+        refuse(
+            executed,
+            RefusalKind::Horizon,
+            "stores a time that lies so far back, or ahead, that the model does not keep it".into(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept_of(old: &[&str], new: &[&str]) -> Vec<Option<usize>> {
+        let list = |items: &[&str]| items.iter().map(|item| item.as_bytes().to_vec()).collect();
+        kept(&list(old), &list(new))
+    }
+
+    #[test]
+    fn an_item_in_front_of_an_equal_one_is_new() {
+        assert_eq!(
+            kept_of(&["a", "b"], &["b", "a", "b"]),
+            [None, Some(0), Some(1)]
+        );
+    }
+
+    #[test]
+    fn what_is_behind_an_item_that_was_taken_away_stays() {
+        assert_eq!(kept_of(&["a", "b"], &["b"]), [Some(1)]);
+        assert_eq!(kept_of(&["a", "b", "a"], &["b", "a"]), [Some(1), Some(2)]);
+        assert_eq!(kept_of(&["a"], &["a", "b"]), [Some(0), None]);
+        assert_eq!(kept_of(&[], &["a"]), [None]);
+    }
+}

@@ -1,0 +1,383 @@
+//! A server's keyspace as a small canonical value, and what ticks and faults make
+//! of it. What commands make of it is in `execute.rs`.
+//!
+//! Times are relative: an entry says in how many ms it expires. Every element (the
+//! value of a text, a field, a member, an item) also carries a *ghost*, the client
+//! whose command last wrote it. No server knows that; it is how the properties
+//! tell whose hold is touched when a lock stores the same constant for everybody.
+
+use std::collections::BTreeMap;
+
+use lockproof_lua::Scale;
+use lockproof_lua::text::Span;
+use lockproof_redis::{Bytes, Server, Value};
+
+use crate::lock::{Keys, Role};
+
+use super::symbols::{self, GENERATIONS, PRESENT, Retirement};
+
+/// The content of one server between two commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Keyspace {
+    pub(super) entries: Vec<Entry>,
+    /// The server's clock minus true time, in ms. Stays 0 unless some command
+    /// of the lock can see the server's clock.
+    pub(super) offset_ms: i64,
+}
+
+/// One key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Entry {
+    pub key: Bytes,
+    pub value: Value,
+    /// How long the key lives; it is still there at 0. `None`: for ever.
+    pub life: Option<Span>,
+    pub writers: Writers,
+}
+
+/// Who wrote what last.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Writers {
+    /// Of a text.
+    One(u8),
+    /// Of each field or member.
+    Each(BTreeMap<Bytes, u8>),
+    /// Of each item, from left to right.
+    Items(Vec<u8>),
+}
+
+impl Writers {
+    /// All of them, once an element.
+    pub fn all(&self) -> Vec<u8> {
+        match self {
+            Writers::One(writer) => vec![*writer],
+            Writers::Each(each) => each.values().copied().collect(),
+            Writers::Items(items) => items.clone(),
+        }
+    }
+
+    /// All of them as a bit set.
+    pub fn set(&self) -> u8 {
+        self.all()
+            .into_iter()
+            .fold(0, |set, writer| set | 1 << writer)
+    }
+}
+
+/// What the world's properties ask of a keyspace, as bit sets of clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// Clients that wrote something which is there (fences aside).
+    pub any: u8,
+    /// .. something that never expires.
+    pub unbounded: u8,
+    /// .. the lock.
+    pub locked: u8,
+    /// .. the lock, which expires within the TTL that was asked for.
+    pub leased: u8,
+}
+
+/// What of a lock the keyspaces have to know.
+#[derive(Clone, Debug)]
+pub struct KeyRules {
+    pub keys: Keys,
+    /// `lock.key`.
+    pub key: String,
+}
+
+impl KeyRules {
+    /// What a key is.
+    pub fn role(&self, name: &[u8]) -> Role {
+        self.keys.role(name, &self.key)
+    }
+}
+
+/// What no budget of clock jumps goes beyond.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// The life of a key, in ms.
+    pub life_ms: i64,
+    /// The offset of a server's clock, in ms.
+    pub offset_ms: i64,
+}
+
+impl Keyspace {
+    /// A formal server with this content, whose clock shows `present` plus the
+    /// offset.
+    pub fn to_server(&self, present: i64, scale: Option<Scale>) -> Server {
+        let mut server = Server::new(present + self.offset_ms);
+        if let Some(scale) = scale {
+            server.set_scale(scale, present);
+        }
+        for entry in &self.entries {
+            let end = entry.life.map(|life| server.end_of(life));
+            server.insert(entry.key.clone(), entry.value.clone(), end);
+        }
+        server
+    }
+
+    /// A tick passes: time stamps age, keys past their end disappear.
+    #[must_use]
+    pub fn advance(&self, scale: Scale) -> Keyspace {
+        let mut after = self.older(1, scale.step_ms);
+        for entry in &mut after.entries {
+            entry.age(1, scale);
+        }
+        after.sorted()
+    }
+
+    /// The same for texts of a concrete run, which do not age, and ms.
+    #[must_use]
+    pub fn advance_concrete(&self, ms: i64) -> Keyspace {
+        let mut after = self.clone();
+        for entry in &mut after.entries {
+            if let Some(life) = &mut entry.life {
+                life.ms -= ms;
+            }
+        }
+        after.entries.retain(|entry| entry.lives(0));
+        after
+    }
+
+    /// Lives end so many ticks earlier.
+    fn older(&self, ticks: i32, step_ms: i64) -> Keyspace {
+        let mut after = self.clone();
+        for entry in &mut after.entries {
+            entry.life = entry.life.map(|life| life.later(-ticks));
+        }
+        after.entries.retain(|entry| entry.lives(step_ms));
+        after
+    }
+
+    /// The server's clock jumps by so many ticks; the world's time stands still.
+    /// With `visible`, commands can see the server's clock and its offset matters.
+    /// No budget goes beyond `most` ticks: further, lives and the offset stay.
+    #[must_use]
+    pub fn jump(&self, ticks: i32, scale: Scale, visible: bool, most: Most) -> Keyspace {
+        let mut after = self.older(ticks, scale.step_ms);
+        for entry in &mut after.entries {
+            entry.life = entry.life.map(|life| {
+                let above = life.value(scale.step_ms) - most.life_ms;
+                let ticks = (above + scale.step_ms - 1).max(0) / scale.step_ms;
+                life.later(-(ticks as i32))
+            });
+        }
+        let offset_ms = after.offset_ms + i64::from(ticks) * scale.step_ms;
+        if visible && offset_ms.abs() <= most.offset_ms {
+            after.offset_ms = offset_ms;
+        }
+        after
+    }
+
+    /// The same for a concrete run, in ms.
+    #[must_use]
+    pub fn jump_concrete(&self, ms: i64) -> Keyspace {
+        let mut after = self.advance_concrete(ms);
+        after.offset_ms += ms;
+        after
+    }
+
+    /// One client's token generations are renamed (see [`symbols::Retirement`]).
+    #[must_use]
+    pub fn retire(&self, client: u8, map: &[u8; GENERATIONS as usize]) -> Keyspace {
+        let mut retirement = Retirement::new(client, map);
+        let mut rename = |text: &[u8]| retirement.text(text);
+        let entries = self.entries.iter().map(|e| e.renamed(&mut rename));
+        Keyspace {
+            entries: entries.collect(),
+            offset_ms: self.offset_ms,
+        }
+        .sorted()
+    }
+
+    fn sorted(mut self) -> Keyspace {
+        self.entries.sort();
+        self
+    }
+
+    /// A restart without any data; the clock stays as it is.
+    #[must_use]
+    pub fn emptied(&self) -> Keyspace {
+        Keyspace {
+            entries: Vec::new(),
+            offset_ms: self.offset_ms,
+        }
+    }
+
+    /// The entries by key.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Equal entries; the server's clock may differ where nobody can see it.
+    pub fn same_content(&self, other: &Keyspace) -> bool {
+        self.entries == other.entries
+    }
+
+    /// Who holds what, under a TTL of `ttl_ms`.
+    pub fn holders(&self, ttl_ms: i64, step_ms: i64, rules: &KeyRules) -> Holders {
+        let mut holders = Holders::default();
+        for entry in &self.entries {
+            let role = rules.role(&entry.key);
+            if role == Role::Fence {
+                continue;
+            }
+            let writers = entry.writers.set();
+            holders.any |= writers;
+            if entry.life.is_none() {
+                holders.unbounded |= writers;
+            }
+            if role == Role::Lock {
+                holders.locked |= writers;
+                let within = |life: Span| life.value(step_ms) <= ttl_ms;
+                if entry.life.is_some_and(within) {
+                    holders.leased |= writers;
+                }
+            }
+        }
+        holders
+    }
+
+    /// More stale tokens of one client than can be told apart.
+    pub fn is_crowded(&self) -> bool {
+        let mut found = false;
+        for entry in &self.entries {
+            entry.renamed(&mut |text| {
+                found |= symbols::is_crowded(text);
+                text.to_vec()
+            });
+        }
+        found
+    }
+
+    /// Two entries, or two elements, that have become one: stamps that got too old
+    /// to be told apart.
+    pub fn has_lost_elements(&self, before: &Keyspace) -> bool {
+        let count = |keyspace: &Keyspace| {
+            let elements = keyspace.entries.iter().map(|entry| size(&entry.value));
+            (keyspace.entries.len(), elements.sum::<usize>())
+        };
+        let kept = |entry: &&Entry| self.entries.iter().any(|other| other.key == entry.key);
+        let left = Keyspace {
+            entries: before.entries.iter().filter(kept).cloned().collect(),
+            offset_ms: 0,
+        };
+        count(self) != count(&left)
+    }
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(_) => 1,
+        Value::Hash(hash) => hash.len(),
+        Value::List(list) => list.len(),
+        Value::SortedSet(set) => set.len(),
+    }
+}
+
+/// For messages: what each key holds, cut to what a line can show.
+impl std::fmt::Display for Keyspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, entry) in self.entries.iter().enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            let key = lockproof_lua::text::printable(&entry.key);
+            write!(f, "{comma}`{key}`: ")?;
+            match &entry.value {
+                Value::String(text) => {
+                    let shown = lockproof_lua::text::printable(text);
+                    let cut: String = shown.chars().take(40).collect();
+                    write!(f, "a text of {} letters ({cut})", shown.chars().count())?;
+                }
+                Value::Hash(hash) => write!(f, "a hash of {} fields", hash.len())?,
+                Value::List(list) => write!(f, "a list of {} items", list.len())?,
+                Value::SortedSet(set) => write!(f, "a sorted set of {} members", set.len())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// Still there (0 is), measured so.
+    fn lives(&self, step_ms: i64) -> bool {
+        self.life.is_none_or(|life| life.value(step_ms) >= 0)
+    }
+
+    fn age(&mut self, ticks: i32, scale: Scale) {
+        let key = self.key.clone();
+        let place = |element: &[u8]| Some(symbols::place(&key, element));
+        let age = |text: &[u8], element: &[u8]| symbols::age(text, ticks, scale, place(element));
+        self.key = symbols::age(&self.key, ticks, scale, None);
+        self.value = match &self.value {
+            Value::String(text) => Value::String(age(text, b"")),
+            Value::Hash(hash) => Value::Hash(
+                hash.iter()
+                    .map(|(field, text)| {
+                        (symbols::age(field, ticks, scale, None), age(text, field))
+                    })
+                    .collect(),
+            ),
+            Value::List(list) => Value::List(
+                list.iter()
+                    .enumerate()
+                    .map(|(index, item)| age(item, index.to_string().as_bytes()))
+                    .collect(),
+            ),
+            Value::SortedSet(set) => Value::SortedSet(
+                set.ranked()
+                    .into_iter()
+                    .map(|(member, score)| (symbols::age(member, ticks, scale, None), score))
+                    .collect(),
+            ),
+        };
+        if let Writers::Each(each) = &mut self.writers {
+            let aged = std::mem::take(each).into_iter();
+            *each = aged
+                .map(|(element, writer)| (symbols::age(&element, ticks, scale, None), writer))
+                .collect();
+        }
+    }
+
+    /// Every text rewritten; fields and members too, for that is where reentrant
+    /// locks keep their owners.
+    pub(super) fn renamed(&self, rename: &mut impl FnMut(&[u8]) -> Vec<u8>) -> Entry {
+        Entry {
+            key: rename(&self.key),
+            value: map_text(&self.value, rename),
+            life: self.life,
+            writers: match &self.writers {
+                Writers::Each(each) => Writers::Each(
+                    each.iter()
+                        .map(|(element, writer)| (rename(element), *writer))
+                        .collect(),
+                ),
+                other => other.clone(),
+            },
+        }
+    }
+}
+
+/// A value with every text in it rewritten.
+pub(super) fn map_text(value: &Value, rename: &mut impl FnMut(&[u8]) -> Vec<u8>) -> Value {
+    match value {
+        Value::String(text) => Value::String(rename(text)),
+        Value::Hash(hash) => Value::Hash(
+            hash.iter()
+                .map(|(field, text)| {
+                    let field = rename(field);
+                    (field, rename(text))
+                })
+                .collect(),
+        ),
+        Value::List(list) => Value::List(list.iter().map(|item| rename(item)).collect()),
+        Value::SortedSet(set) => Value::SortedSet(
+            set.ranked()
+                .into_iter()
+                .map(|(m, score)| (rename(m), score))
+                .collect(),
+        ),
+    }
+}
+
+/// The present that canonical texts are told by.
+pub(super) const CANONICAL_PRESENT: i64 = PRESENT;

@@ -1,0 +1,545 @@
+//! Dense read-only tables: all that the search looks at.
+//!
+//! Everything that runs Lua or allocates happened before; from here on a
+//! client and a server are numbers, and a step of either is one look-up.
+
+use lockproof_redis::Reply;
+
+use crate::lock::{Op, Phase};
+
+use super::client::{Emitted, Facade, Limit, Symbolic, THREADS, Wait};
+use super::closure::{Closure, ClosureError, Command, Execution, Needs, retired};
+use super::minimise;
+use super::node::{Holders, Keyspace};
+use super::spin;
+use super::symbols;
+
+/// No such transition.
+pub const NONE: u16 = u16::MAX;
+
+/// The facts about one client state that the world's rules ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    pub phase: Phase,
+    pub holds: u8,
+    pub believes: bool,
+    /// Threads of its own go on.
+    pub alive: bool,
+    pub valid: bool,
+    /// The same if everything happens at ticks.
+    pub valid_at_ticks: bool,
+    /// What ends the holder's work.
+    pub limit: Limit,
+    /// Held, and what the lock itself says of the hold's end is over, or will be
+    /// with the next tick.
+    pub lapsing: bool,
+    /// Threads (bit set) that can run on now, time-outs included.
+    pub ready: u8,
+    /// Those of them whose command timed out.
+    pub timed_out: u8,
+    /// Threads (bit set) that can go on like this for ever while no time passes.
+    pub spins: u8,
+    /// Options of the choice that each thread stands at; 0 for none.
+    pub options: [u8; THREADS],
+    /// The option that an open comparison takes if everything happens at ticks; 0
+    /// if none is open.
+    pub at_ticks: [u8; THREADS],
+    /// The node that each thread waits for; 0 if for none.
+    pub asks: [u8; THREADS],
+}
+
+impl Facts {
+    /// What happens next, or whether the client's validity is over, depends on what
+    /// happens between two ticks.
+    fn is_open(&self) -> bool {
+        self.at_ticks != [0; THREADS] || self.valid != self.valid_at_ticks
+    }
+}
+
+/// The tables of one lock under given needs.
+pub struct Tables {
+    pub needs: Needs,
+    pub closure: Closure,
+    /// Class of each unminimised local state.
+    pub class_of: Vec<u16>,
+    /// Commands that only releases send.
+    pub releases: Vec<bool>,
+    /// One unminimised local state of each class.
+    pub representatives: Vec<u32>,
+    pub facts: Vec<Facts>,
+    pub inputs: InputSpace,
+    next: Vec<u16>,
+    output: Vec<u16>,
+    pub outputs: Vec<Emitted>,
+    /// `server_command[(client * skews + skew) * local commands + command]`.
+    server_command: Vec<u16>,
+    /// `local_reply[(client * skews + skew) * replies + reply]`.
+    local_reply: Vec<u16>,
+    executions: Vec<Execution>,
+    refusals: Vec<Execution>,
+    pub keyspaces: usize,
+    pub tick: Vec<u16>,
+    /// Forward and back.
+    pub jump: [Vec<u16>; 2],
+    pub emptied: u16,
+    pub holders: Vec<Holders>,
+    pub age_command: Vec<u16>,
+    pub age_reply: Vec<u16>,
+    retire_keyspace: Vec<u16>,
+    retire_command: Vec<u16>,
+    retire_reply: Vec<u16>,
+    mask_index: Vec<u16>,
+    masks: usize,
+    /// Generations of its own client's tokens that each command names.
+    pub generations: Vec<u8>,
+    /// Keyspaces that name more stale tokens of one client than can be told apart,
+    /// or in which old times became one.
+    pub blurred: Vec<bool>,
+    /// Some hold ends with the lease alone.
+    pub counts_leases: bool,
+    /// Some client can go on for ever while no time passes.
+    pub spins: bool,
+    /// Something can depend on what happens between two ticks.
+    pub opens: bool,
+    /// Of each command that is a WAIT: in how many ticks it gives up.
+    waits: Vec<Option<u8>>,
+    /// The replies of WAIT, with no and with one replica.
+    pub acknowledged: [u16; 2],
+}
+
+/// Inputs of the client automaton as consecutive numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct InputSpace {
+    advance_max: usize,
+    replies: usize,
+    /// Most options of a choice.
+    options: usize,
+}
+
+impl InputSpace {
+    fn of(closure: &Closure) -> InputSpace {
+        let inputs = closure.locals.iter().flat_map(|local| local.next.keys());
+        let chosen = inputs.map(|input| match input {
+            Symbolic::Choose { value, .. } => usize::from(*value),
+            _ => 0,
+        });
+        InputSpace {
+            advance_max: usize::from(closure.needs.advance_max),
+            replies: closure.local_replies.len(),
+            options: chosen.max().unwrap_or(0),
+        }
+    }
+
+    /// The input's number.
+    pub fn index(self, input: Symbolic) -> usize {
+        let skew = 2;
+        let advance = skew + 2;
+        let wake = advance + self.advance_max;
+        let choose = wake + THREADS;
+        let fail = choose + THREADS * self.options;
+        let reply = fail + THREADS * 2;
+        match input {
+            Symbolic::Call(Op::Acquire) => 0,
+            Symbolic::Call(Op::Release) => 1,
+            Symbolic::Skew(ticks) => skew + usize::from(ticks < 0),
+            Symbolic::Advance(ticks) => advance + usize::from(ticks) - 1,
+            Symbolic::Wake(thread) => wake + usize::from(thread),
+            Symbolic::Choose { thread, value } => {
+                choose + usize::from(thread) * self.options + usize::from(value) - 1
+            }
+            Symbolic::Fail { thread, definite } => {
+                fail + usize::from(thread) * 2 + usize::from(definite)
+            }
+            Symbolic::Reply { thread, reply: r } => {
+                reply + usize::from(thread) * self.replies + usize::from(r)
+            }
+        }
+    }
+
+    /// How many inputs there are.
+    pub fn len(self) -> usize {
+        4 + self.advance_max + THREADS * (1 + self.options + 2 + self.replies)
+    }
+
+    /// Never: the calls are always there.
+    pub fn is_empty(self) -> bool {
+        false
+    }
+}
+
+impl Tables {
+    /// Minimises the closure and lays it out.
+    ///
+    /// # Errors
+    /// If the lock's automaton does not fit the tables.
+    pub fn build(mut closure: Closure) -> Result<Tables, ClosureError> {
+        let class_of = minimise::classes(&mut closure)?;
+        let inputs = InputSpace::of(&closure);
+        let automaton = Automaton::lay_out(&closure, &class_of, inputs);
+        let moves = Moves::lay_out(&closure);
+        let messages = Messages::lay_out(&closure);
+        let emptied = keyspace_id(&closure, 0, |k| k.emptied());
+        let mut mask_index = vec![NONE; 256];
+        for (index, mask) in closure.masks().iter().enumerate() {
+            mask_index[usize::from(*mask)] = index as u16;
+        }
+        let limited = |facts: &Facts| facts.limit == Limit::Lease;
+        Ok(Tables {
+            needs: closure.needs.clone(),
+            counts_leases: automaton.facts.iter().any(limited),
+            spins: automaton.facts.iter().any(|facts| facts.spins != 0),
+            opens: automaton.facts.iter().any(Facts::is_open),
+            facts: automaton.facts,
+            inputs,
+            next: automaton.next,
+            output: automaton.output,
+            outputs: automaton.outputs,
+            releases: {
+                let commands = closure.commands.items().iter();
+                commands
+                    .map(|command| closure.only_releases(command))
+                    .collect()
+            },
+            representatives: minimise::representatives(&class_of),
+            class_of,
+            server_command: messages.server_command,
+            local_reply: messages.local_reply,
+            age_command: messages.age_command,
+            age_reply: messages.age_reply,
+            retire_command: messages.retire_command,
+            retire_reply: messages.retire_reply,
+            generations: messages.generations,
+            executions: closure.executions.iter().flatten().copied().collect(),
+            refusals: closure.refusals.iter().flatten().copied().collect(),
+            keyspaces: closure.keyspaces.len(),
+            tick: moves.tick,
+            jump: moves.jump,
+            retire_keyspace: moves.retire,
+            holders: moves.holders,
+            blurred: moves.blurred,
+            emptied,
+            mask_index,
+            masks: closure.masks().len(),
+            waits: closure.waits(),
+            acknowledged: [0, 1].map(|count| find_reply(&closure, &Reply::Int(count))),
+            closure,
+        })
+    }
+
+    /// The transition of a client state: next state and output.
+    #[inline]
+    pub fn step(&self, class: u16, input: Symbolic) -> Option<(u16, &Emitted)> {
+        let at = usize::from(class) * self.inputs.len() + self.inputs.index(input);
+        let next = self.next[at];
+        (next != NONE).then(|| (next, &self.outputs[usize::from(self.output[at])]))
+    }
+
+    /// The lock sends WAIT.
+    pub fn waits(&self) -> bool {
+        !self.waits.is_empty()
+    }
+
+    /// If a command is a WAIT: in how many ticks it gives up.
+    #[inline]
+    pub fn wait(&self, command: u16) -> Option<u8> {
+        *self.waits.get(usize::from(command))?
+    }
+
+    /// A client's command as the servers see it.
+    #[inline]
+    pub fn server_command(&self, client: usize, skew: usize, command: u16) -> u16 {
+        let per = self.closure.local_commands.len();
+        self.server_command[(client * self.needs.skews.len() + skew) * per + usize::from(command)]
+    }
+
+    /// A server's reply as the client reads it.
+    #[inline]
+    pub fn local_reply(&self, client: usize, skew: usize, reply: u16) -> u16 {
+        let per = self.closure.replies.len();
+        self.local_reply[(client * self.needs.skews.len() + skew) * per + usize::from(reply)]
+    }
+
+    /// What a command does to a keyspace.
+    #[inline]
+    pub fn execute(&self, command: u16, keyspace: u16) -> &Execution {
+        &self.executions[usize::from(command) * self.keyspaces + usize::from(keyspace)]
+    }
+
+    /// What a command does on a server that refuses writes for want of a replica.
+    #[inline]
+    pub fn execute_alone(&self, command: u16, keyspace: u16) -> &Execution {
+        &self.refusals[usize::from(command) * self.keyspaces + usize::from(keyspace)]
+    }
+
+    /// The index of a set of generations, for the `retire_` functions.
+    #[inline]
+    pub fn mask(&self, generations: u8) -> Option<usize> {
+        let index = self.mask_index[usize::from(generations)];
+        (index != NONE).then_some(usize::from(index))
+    }
+
+    /// A keyspace after a client's retirement.
+    #[inline]
+    pub fn retire_keyspace(&self, client: usize, mask: usize, keyspace: u16) -> u16 {
+        self.retire_keyspace[(client * self.masks + mask) * self.keyspaces + usize::from(keyspace)]
+    }
+
+    /// A command in flight after a client's retirement.
+    #[inline]
+    pub fn retire_command(&self, client: usize, mask: usize, command: u16) -> u16 {
+        let per = self.closure.commands.len();
+        self.retire_command[(client * self.masks + mask) * per + usize::from(command)]
+    }
+
+    /// A reply in flight after a client's retirement.
+    #[inline]
+    pub fn retire_reply(&self, client: usize, mask: usize, reply: u16) -> u16 {
+        let per = self.closure.replies.len();
+        self.retire_reply[(client * self.masks + mask) * per + usize::from(reply)]
+    }
+}
+
+/// The client automaton, laid out.
+struct Automaton {
+    facts: Vec<Facts>,
+    next: Vec<u16>,
+    output: Vec<u16>,
+    outputs: Vec<Emitted>,
+}
+
+impl Automaton {
+    fn lay_out(closure: &Closure, class_of: &[u16], inputs: InputSpace) -> Automaton {
+        let representatives = minimise::representatives(class_of);
+        let width = inputs.len();
+        let mut outputs: super::interner::Interner<Emitted> = Default::default();
+        let mut next = vec![NONE; representatives.len() * width];
+        let mut output = vec![NONE; representatives.len() * width];
+        let mut facts = Vec::new();
+        for (class, &id) in representatives.iter().enumerate() {
+            let local = &closure.locals[id as usize];
+            facts.push(facts_of(&local.facade));
+            for (input, (emitted, target)) in &local.next {
+                let column = inputs.index(*input);
+                assert!(column < width, "an input has no column in the table");
+                let at = class * width + column;
+                next[at] = class_of[*target as usize];
+                output[at] = outputs.intern(emitted).unwrap_or(NONE);
+            }
+        }
+        let spins = spin::spinning(closure, class_of, &representatives);
+        for (facts, spins) in facts.iter_mut().zip(spins) {
+            facts.spins = spins;
+        }
+        let tick = inputs.index(Symbolic::Advance(1));
+        for class in 0..facts.len() {
+            let after = next[class * width + tick];
+            let ends = after == NONE || !facts[usize::from(after)].valid;
+            facts[class].lapsing = facts[class].phase == Phase::Held
+                && match facts[class].limit {
+                    Limit::None | Limit::Lease => false,
+                    Limit::Validity => ends,
+                };
+        }
+        Automaton {
+            facts,
+            next,
+            output,
+            outputs: outputs.items().to_vec(),
+        }
+    }
+}
+
+fn facts_of(facade: &Facade) -> Facts {
+    let mut facts = Facts {
+        phase: facade.phase,
+        holds: facade.holds,
+        believes: facade.believes(),
+        alive: facade.alive,
+        valid: facade.valid,
+        valid_at_ticks: facade.valid_at_ticks,
+        limit: facade.limit,
+        lapsing: false,
+        ready: 0,
+        timed_out: 0,
+        spins: 0,
+        options: [0; THREADS],
+        at_ticks: [0; THREADS],
+        asks: [0; THREADS],
+    };
+    for (thread, wait) in facade.threads.iter().enumerate() {
+        match wait {
+            Wait::Ready => facts.ready |= 1 << thread,
+            Wait::TimedOut { node } => {
+                facts.asks[thread] = *node;
+                facts.ready |= 1 << thread;
+                facts.timed_out |= 1 << thread;
+            }
+            Wait::Choice { options } => facts.options[thread] = *options,
+            Wait::Open { at_ticks } => {
+                facts.options[thread] = 2;
+                facts.at_ticks[thread] = if *at_ticks { 1 } else { 2 };
+            }
+            Wait::Reply { node } => facts.asks[thread] = *node,
+            Wait::Time => {}
+        }
+    }
+    facts
+}
+
+/// What time and faults make of keyspaces.
+struct Moves {
+    tick: Vec<u16>,
+    jump: [Vec<u16>; 2],
+    retire: Vec<u16>,
+    holders: Vec<Holders>,
+    blurred: Vec<bool>,
+}
+
+impl Moves {
+    fn lay_out(closure: &Closure) -> Moves {
+        let Needs {
+            ttl_ms,
+            step_ms,
+            clients,
+            jump,
+            ..
+        } = closure.needs;
+        let ids = 0..closure.keyspaces.len() as u16;
+        let map = |f: &dyn Fn(&Keyspace) -> Keyspace| -> Vec<u16> {
+            ids.clone().map(|id| keyspace_id(closure, id, f)).collect()
+        };
+        let mut retire = Vec::new();
+        for client in 0..clients {
+            for mask in closure.masks() {
+                let map_of = super::closure::retirement(mask);
+                retire.extend(map(&|k| k.retire(client, &map_of)));
+            }
+        }
+        let jumped = |direction: usize| {
+            if jump == 0 {
+                Vec::new()
+            } else {
+                map(&|k| {
+                    let [forward, back] = closure.jumps(k);
+                    if direction == 0 { forward } else { back }
+                })
+            }
+        };
+        let keyspaces = closure.keyspaces.items().iter();
+        Moves {
+            tick: map(&|k| closure.aged_keyspace(k)),
+            jump: [jumped(0), jumped(1)],
+            retire,
+            holders: keyspaces
+                .clone()
+                .map(|k| k.holders(ttl_ms, step_ms, &closure.rules))
+                .collect(),
+            blurred: keyspaces
+                .map(|k| k.is_crowded() || closure.aged_keyspace(k).has_lost_elements(k))
+                .collect(),
+        }
+    }
+}
+
+/// The number of what `f` makes of a keyspace; the closure has seen it.
+fn keyspace_id(closure: &Closure, id: u16, f: impl Fn(&Keyspace) -> Keyspace) -> u16 {
+    let after = f(closure.keyspaces.get(id));
+    closure.keyspaces.find(&after).unwrap_or(NONE)
+}
+
+/// What time, retirement and translation make of messages.
+struct Messages {
+    server_command: Vec<u16>,
+    local_reply: Vec<u16>,
+    age_command: Vec<u16>,
+    age_reply: Vec<u16>,
+    retire_command: Vec<u16>,
+    retire_reply: Vec<u16>,
+    generations: Vec<u8>,
+}
+
+impl Messages {
+    fn lay_out(closure: &Closure) -> Messages {
+        let mut messages = Messages {
+            server_command: Vec::new(),
+            local_reply: Vec::new(),
+            age_command: Vec::new(),
+            age_reply: Vec::new(),
+            retire_command: Vec::new(),
+            retire_reply: Vec::new(),
+            generations: Vec::new(),
+        };
+        messages.translate(closure);
+        messages.age(closure);
+        messages.retire(closure);
+        messages
+    }
+
+    fn translate(&mut self, closure: &Closure) {
+        for client in 0..closure.needs.clients {
+            for index in 0..closure.needs.skews.len() {
+                for id in 0..closure.local_commands.len() as u16 {
+                    let argv = closure.local_commands.get(id);
+                    let argv = closure.to_server(argv, client, index);
+                    let family = closure.family(id);
+                    let command = Command {
+                        client,
+                        family,
+                        argv,
+                    };
+                    self.server_command.push(find_command(closure, &command));
+                }
+                for reply in closure.replies.items() {
+                    let local = closure.local_reply(reply, client, index);
+                    self.local_reply
+                        .push(closure.local_replies.find(&local).unwrap_or(NONE));
+                }
+            }
+        }
+    }
+
+    fn age(&mut self, closure: &Closure) {
+        for command in closure.commands.items() {
+            let aged = Command {
+                argv: command.argv.iter().map(|word| closure.aged(word)).collect(),
+                ..*command
+            };
+            self.age_command.push(find_command(closure, &aged));
+            let set = command
+                .argv
+                .iter()
+                .map(|word| symbols::generations(word, command.client));
+            self.generations.push(set.fold(0, |all, one| all | one));
+        }
+        for reply in closure.replies.items() {
+            self.age_reply
+                .push(find_reply(closure, &closure.aged_reply(reply)));
+        }
+    }
+
+    fn retire(&mut self, closure: &Closure) {
+        for client in 0..closure.needs.clients {
+            for mask in closure.masks() {
+                for command in closure.commands.items() {
+                    let renamed = Command {
+                        argv: retired(&command.argv, client, mask),
+                        ..*command
+                    };
+                    self.retire_command.push(find_command(closure, &renamed));
+                }
+                for reply in closure.replies.items() {
+                    let retired = closure.retired_reply(reply, client, mask);
+                    self.retire_reply.push(find_reply(closure, &retired));
+                }
+            }
+        }
+    }
+}
+
+fn find_command(closure: &Closure, command: &Command) -> u16 {
+    closure.commands.find(command).unwrap_or(NONE)
+}
+
+fn find_reply(closure: &Closure, reply: &Reply) -> u16 {
+    closure.replies.find(reply).unwrap_or(NONE)
+}

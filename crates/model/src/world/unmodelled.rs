@@ -1,0 +1,33 @@
+//! What a lock may not send, because the model would answer it wrongly.
+//!
+//! A single formal server has commands that a world has not: their effect is on
+//! scripts, replicas or subscribers, which no keyspace holds. What a command or a
+//! script does beyond the formal server, the server itself notes while it executes
+//! it ([`lockproof_redis::Notes`]).
+
+use lockproof_redis::{Bytes, Dialect, commands};
+
+/// Commands that a single server of the model has, and a world has not.
+const NOT_IN_A_WORLD: [&str; 5] = ["evalsha", "publish", "script", "subscribe", "unsubscribe"];
+
+/// Examines a command line that the lock file sends.
+///
+/// # Errors
+/// In words, what of it is not in the model.
+pub fn examine(argv: &[Bytes]) -> Result<(), String> {
+    let lower = |word: &Bytes| String::from_utf8_lossy(word).to_lowercase();
+    let name = argv.first().map(lower).unwrap_or_default();
+    if NOT_IN_A_WORLD.contains(&name.as_str()) || !is_known(&name) {
+        let name = name.to_uppercase();
+        return Err(format!(
+            "sends the command {name}, which is not in the model yet"
+        ));
+    }
+    Ok(())
+}
+
+/// The servers of a world speak the default dialect.
+fn is_known(name: &str) -> bool {
+    let known = commands().iter().find(|command| command.name() == name);
+    known.is_some_and(|command| command.exists_in(Dialect::default()))
+}

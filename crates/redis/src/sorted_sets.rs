@@ -1,0 +1,357 @@
+//! Commands on sorted sets.
+
+use super::command::{Answer, Call};
+use super::lists::index_range;
+use super::number::{parse_bound, parse_i64, reply_text};
+use super::refusal::Refusal;
+use super::value::SortedSet;
+use super::{Bytes, Reply, Server};
+
+/// The options of ZADD.
+#[derive(Default)]
+struct AddOptions {
+    nx: bool,
+    xx: bool,
+    gt: bool,
+    lt: bool,
+    changed: bool,
+    increment: bool,
+}
+
+impl AddOptions {
+    /// Reads options up to the first word that is none; how many there were.
+    fn parse(words: &[Bytes]) -> (Self, usize) {
+        let mut options = Self::default();
+        for (index, word) in words.iter().enumerate() {
+            match word.to_ascii_lowercase().as_slice() {
+                b"nx" => options.nx = true,
+                b"xx" => options.xx = true,
+                b"gt" => options.gt = true,
+                b"lt" => options.lt = true,
+                b"ch" => options.changed = true,
+                b"incr" => options.increment = true,
+                _ => return (options, index),
+            }
+        }
+        (options, words.len())
+    }
+
+    fn check(&self, words: usize) -> Result<(), Refusal> {
+        if words == 0 || !words.is_multiple_of(2) {
+            return Err(Refusal::Syntax);
+        }
+        let clash = if self.nx && self.xx {
+            "ERR XX and NX options at the same time are not compatible"
+        } else if self.gt && self.lt || self.nx && (self.gt || self.lt) {
+            "ERR GT, LT, and/or NX options at the same time are not compatible"
+        } else if self.increment && words > 2 {
+            "ERR INCR option supports a single increment-element pair"
+        } else {
+            return Ok(());
+        };
+        Err(Refusal::other(clash))
+    }
+}
+
+/// What one score did.
+enum Added {
+    New(f64),
+    Changed(f64),
+    Same(f64),
+    Refused,
+}
+
+pub(super) fn zadd(server: &mut Server, call: &Call<'_>) -> Answer {
+    let (options, skipped) = AddOptions::parse(&call.argv[2..]);
+    add(server, call, &options, &call.argv[2 + skipped..])
+}
+
+pub(super) fn zincrby(server: &mut Server, call: &Call<'_>) -> Answer {
+    let options = AddOptions {
+        increment: true,
+        ..AddOptions::default()
+    };
+    add(server, call, &options, &call.argv[2..])
+}
+
+fn add(server: &mut Server, call: &Call<'_>, options: &AddOptions, pairs: &[Bytes]) -> Answer {
+    options.check(pairs.len())?;
+    // All scores are read before any is stored.
+    let mut scored = Vec::new();
+    for pair in pairs.chunks_exact(2) {
+        server.look_up(&pair[1]);
+        let score = server.float(&pair[0]).ok_or(Refusal::NotAFloat)?;
+        scored.push((score, &pair[1]));
+    }
+    let dialect = server.dialect();
+    let fresh = (!options.xx).then(SortedSet::default);
+    let results = server.edit(&call.argv[1], fresh, |set| {
+        scored
+            .into_iter()
+            .map(|(score, member)| add_one(set, options, score, member))
+            .collect::<Result<Vec<_>, Refusal>>()
+    })?;
+    let results = results.unwrap_or_default();
+    for (pair, result) in pairs.chunks_exact(2).zip(&results) {
+        if !matches!(result, Added::Refused) {
+            server.wrote(&call.argv[1], Some(&pair[1]));
+        }
+    }
+    if options.increment {
+        return Ok(match results.first() {
+            Some(Added::New(score) | Added::Changed(score) | Added::Same(score)) => {
+                Reply::Bulk(reply_text(*score, dialect).into_bytes())
+            }
+            _ => Reply::Nil,
+        });
+    }
+    let counted = results.iter().filter(|result| match result {
+        Added::New(_) => true,
+        Added::Changed(_) => options.changed,
+        Added::Same(_) | Added::Refused => false,
+    });
+    Ok(Reply::Int(counted.count() as i64))
+}
+
+fn add_one(
+    set: &mut SortedSet,
+    options: &AddOptions,
+    score: f64,
+    member: &Bytes,
+) -> Result<Added, Refusal> {
+    let Some(old) = set.score(member) else {
+        if options.xx {
+            return Ok(Added::Refused);
+        }
+        set.insert(member.clone(), score);
+        return Ok(Added::New(score));
+    };
+    if options.nx {
+        return Ok(Added::Refused);
+    }
+    let new = if options.increment {
+        old + score
+    } else {
+        score
+    };
+    if new.is_nan() {
+        return Err(Refusal::NotANumber);
+    }
+    if options.gt && new <= old || options.lt && new >= old {
+        return Ok(Added::Refused);
+    }
+    // A -0 does not replace a 0: they compare equal.
+    if new == old {
+        return Ok(Added::Same(old));
+    }
+    set.insert(member.clone(), new);
+    Ok(Added::Changed(new))
+}
+
+pub(super) fn zrem(server: &mut Server, call: &Call<'_>) -> Answer {
+    for member in &call.argv[2..] {
+        server.look_up(member);
+    }
+    let removed = server.edit(&call.argv[1], None, |set: &mut SortedSet| {
+        let removed = call.argv[2..].iter().filter(|m| set.remove(m).is_some());
+        Ok(removed.count() as i64)
+    })?;
+    Ok(Reply::Int(removed.unwrap_or(0)))
+}
+
+pub(super) fn zscore(server: &mut Server, call: &Call<'_>) -> Answer {
+    let dialect = server.dialect();
+    let score = server
+        .get::<SortedSet>(&call.argv[1])?
+        .and_then(|set| set.score(&call.argv[2]));
+    Ok(score.map_or(Reply::Nil, |score| {
+        Reply::Bulk(reply_text(score, dialect).into_bytes())
+    }))
+}
+
+pub(super) fn zcard(server: &mut Server, call: &Call<'_>) -> Answer {
+    let len = server
+        .get::<SortedSet>(&call.argv[1])?
+        .map_or(0, SortedSet::len);
+    Ok(Reply::Int(len as i64))
+}
+
+/// With WITHSCORE (Redis 7.2 and later) an array of rank and score.
+pub(super) fn zrank(server: &mut Server, call: &Call<'_>) -> Answer {
+    let with_score = match &call.argv[3..] {
+        [] => false,
+        [option] if option.eq_ignore_ascii_case(b"withscore") => true,
+        [_] => return Err(Refusal::Syntax),
+        _ => return Err(Refusal::Arity(call.name.to_owned())),
+    };
+    let dialect = server.dialect();
+    let members = members_of(server, &call.argv[1])?;
+    server.note_ties(&members);
+    let found = members
+        .iter()
+        .enumerate()
+        .find(|(_, (member, _))| *member == call.argv[2])
+        .map(|(rank, (_, score))| (rank as i64, *score));
+    Ok(match found {
+        None => Reply::Nil,
+        Some((rank, _)) if !with_score => Reply::Int(rank),
+        Some((rank, score)) => Reply::Array(vec![
+            Reply::Int(rank),
+            Reply::Bulk(reply_text(score, dialect).into_bytes()),
+        ]),
+    })
+}
+
+/// The options of ZRANGE and ZRANGEBYSCORE.
+#[derive(Default)]
+struct RangeOptions {
+    by_score: bool,
+    reverse: bool,
+    with_scores: bool,
+    /// Offset and count; a negative count is no limit.
+    limit: Option<(i64, i64)>,
+}
+
+impl RangeOptions {
+    fn parse(words: &[Bytes], by_score: bool) -> Result<Self, Refusal> {
+        let fixed = by_score;
+        let mut options = Self {
+            by_score,
+            ..Self::default()
+        };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.to_ascii_lowercase().as_slice() {
+                b"withscores" => options.with_scores = true,
+                b"limit" => {
+                    let mut number = || {
+                        let word = words.next().ok_or(Refusal::Syntax)?;
+                        Ok(parse_i64(word))
+                    };
+                    let (offset, count) = (number()?, number()?);
+                    let offset = offset.ok_or(Refusal::NotAnInteger)?;
+                    let count = count.ok_or(Refusal::NotAnInteger)?;
+                    options.limit = Some((offset, count));
+                }
+                b"rev" if !fixed => options.reverse = true,
+                b"byscore" if !fixed => options.by_score = true,
+                b"bylex" if !fixed => {
+                    return Err(Refusal::Lacks("ZRANGE with BYLEX"));
+                }
+                _ => return Err(Refusal::Syntax),
+            }
+        }
+        if options.limit.is_some() && !options.by_score {
+            return Err(Refusal::other(
+                "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or \
+                 BYLEX",
+            ));
+        }
+        Ok(options)
+    }
+}
+
+pub(super) fn zrange(server: &mut Server, call: &Call<'_>) -> Answer {
+    let options = RangeOptions::parse(&call.argv[4..], false)?;
+    range(server, call, &options)
+}
+
+pub(super) fn zrangebyscore(server: &mut Server, call: &Call<'_>) -> Answer {
+    let options = RangeOptions::parse(&call.argv[4..], true)?;
+    range(server, call, &options)
+}
+
+fn range(server: &mut Server, call: &Call<'_>, options: &RangeOptions) -> Answer {
+    let (first, last) = (&call.argv[2], &call.argv[3]);
+    let members = if options.by_score {
+        // With REV the higher bound comes first.
+        let (low, high) = if options.reverse {
+            (last, first)
+        } else {
+            (first, last)
+        };
+        // Symbols in a bound are as bad as in a score.
+        for bound in [low, high] {
+            if lockproof_lua::text::has_symbols(bound) {
+                server.float(bound);
+            }
+        }
+        let (low, high) = (Bound::parse(low)?, Bound::parse(high)?);
+        let mut members = ranked(server, call, options)?;
+        members.retain(|(_, score)| low.below(*score) && high.above(*score));
+        limited(members, options.limit)
+    } else {
+        let start = server.integer(first).ok_or(Refusal::NotAnInteger)?;
+        let stop = server.integer(last).ok_or(Refusal::NotAnInteger)?;
+        let members = ranked(server, call, options)?;
+        let range = index_range(start, stop, members.len());
+        members[range].to_vec()
+    };
+    let dialect = server.dialect();
+    let words = members.into_iter().flat_map(|(member, score)| {
+        let score = options
+            .with_scores
+            .then(|| Reply::Bulk(reply_text(score, dialect).into_bytes()));
+        [Some(Reply::Bulk(member.clone())), score]
+    });
+    Ok(Reply::Array(words.flatten().collect()))
+}
+
+fn ranked(
+    server: &mut Server,
+    call: &Call<'_>,
+    options: &RangeOptions,
+) -> Result<Vec<(Bytes, f64)>, Refusal> {
+    let mut members = members_of(server, &call.argv[1])?;
+    server.note_ties(&members);
+    if options.reverse {
+        members.reverse();
+    }
+    Ok(members)
+}
+
+/// Lowest score first.
+fn members_of(server: &Server, key: &Bytes) -> Result<Vec<(Bytes, f64)>, Refusal> {
+    let set = server.get::<SortedSet>(key)?;
+    let ranked = set.map_or(Vec::new(), SortedSet::ranked);
+    Ok(ranked
+        .into_iter()
+        .map(|(member, score)| (member.clone(), score))
+        .collect())
+}
+
+fn limited<T>(items: Vec<T>, limit: Option<(i64, i64)>) -> Vec<T> {
+    let Some((offset, count)) = limit else {
+        return items;
+    };
+    let Ok(offset) = usize::try_from(offset) else {
+        return Vec::new();
+    };
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    items.into_iter().skip(offset).take(count).collect()
+}
+
+/// One end of a range of scores.
+struct Bound {
+    score: f64,
+    exclusive: bool,
+}
+
+impl Bound {
+    fn parse(text: &[u8]) -> Result<Self, Refusal> {
+        let (number, exclusive) = match text.strip_prefix(b"(") {
+            Some(rest) => (rest, true),
+            None => (text, false),
+        };
+        let score = parse_bound(number).ok_or(Refusal::BoundNotAFloat)?;
+        Ok(Self { score, exclusive })
+    }
+
+    fn below(&self, score: f64) -> bool {
+        self.score < score || !self.exclusive && self.score == score
+    }
+
+    fn above(&self, score: f64) -> bool {
+        score < self.score || !self.exclusive && self.score == score
+    }
+}

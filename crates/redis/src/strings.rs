@@ -1,0 +1,248 @@
+//! Commands on strings: SET with all its options, GET, counters.
+
+use lockproof_lua::text::Symbol;
+
+use super::command::{Answer, Call};
+use super::operand::Amount;
+use super::refusal::Refusal;
+use super::server::{Dialect, End};
+use super::value::Value;
+use super::{Bytes, Reply, Server};
+
+fn ok() -> Reply {
+    Reply::Status("OK".to_owned())
+}
+
+fn bulk_or_nil(value: Option<&Bytes>) -> Reply {
+    value.map_or(Reply::Nil, |value| Reply::Bulk(value.clone()))
+}
+
+/// What a SET does beside setting.
+#[derive(Default)]
+struct SetOptions {
+    nx: bool,
+    xx: bool,
+    get: bool,
+    keep_ttl: bool,
+    /// IFEQ: set only if the value is this one.
+    compare: Option<Bytes>,
+    /// The word, its unit in ms, whether it counts from now, the argument.
+    expiry: Option<(u8, i64, bool, Bytes)>,
+}
+
+impl SetOptions {
+    /// A repeated option is fine, its last argument counts; contradictory ones
+    /// are a syntax error. So Redis, though its manual says neither.
+    fn parse(words: &[Bytes], dialect: Dialect) -> Result<Self, Refusal> {
+        let mut options = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let clash = match word.to_ascii_lowercase().as_slice() {
+                b"nx" => {
+                    options.nx = true;
+                    options.xx || options.compare.is_some()
+                }
+                b"xx" => {
+                    options.xx = true;
+                    options.nx || options.compare.is_some()
+                }
+                b"ifeq" if dialect == Dialect::Valkey9 => {
+                    options.compare = Some(words.next().ok_or(Refusal::Syntax)?.clone());
+                    options.nx || options.xx
+                }
+                b"get" => {
+                    options.get = true;
+                    false
+                }
+                b"keepttl" => {
+                    options.keep_ttl = true;
+                    options.expiry.is_some()
+                }
+                b"ex" => options.expire(1, 1000, true, words.next())?,
+                b"px" => options.expire(2, 1, true, words.next())?,
+                b"exat" => options.expire(3, 1000, false, words.next())?,
+                b"pxat" => options.expire(4, 1, false, words.next())?,
+                _ => true,
+            };
+            if clash {
+                return Err(Refusal::Syntax);
+            }
+        }
+        Ok(options)
+    }
+
+    /// Takes an expiry option; whether it clashes with an earlier one.
+    fn expire(
+        &mut self,
+        word: u8,
+        unit_ms: i64,
+        relative: bool,
+        argument: Option<&Bytes>,
+    ) -> Result<bool, Refusal> {
+        let argument = argument.ok_or(Refusal::Syntax)?.clone();
+        let other = self.expiry.as_ref().is_some_and(|(old, ..)| *old != word);
+        self.expiry = Some((word, unit_ms, relative, argument));
+        Ok(other || self.keep_ttl)
+    }
+}
+
+/// The end that a SET-like command asks for. Unlike EXPIRE, zero and negative
+/// arguments are refused.
+fn end_of(
+    server: &mut Server,
+    argument: &Bytes,
+    unit_ms: i64,
+    relative: bool,
+    command: &'static str,
+) -> Result<End, Refusal> {
+    let amount = server.amount(argument, unit_ms, relative);
+    let amount = amount.ok_or(Refusal::NotAnInteger)?;
+    if matches!(amount, Amount::Ms(..=0)) {
+        return Err(Refusal::ExpireTime(command));
+    }
+    let measured = !matches!(amount, Amount::Ms(_));
+    let end = amount.end(server, unit_ms, relative, command)?;
+    let over = measured && relative && end.at_ms <= server.now_ms();
+    if end.at_ms <= 0 || over {
+        return Err(Refusal::ExpireTime(command));
+    }
+    server.note_life(end);
+    Ok(end)
+}
+
+pub(super) fn set(server: &mut Server, call: &Call<'_>) -> Answer {
+    let (key, value) = (&call.argv[1], &call.argv[2]);
+    let options = SetOptions::parse(&call.argv[3..], server.dialect())?;
+    let mut when = None;
+    if let Some((_, unit_ms, relative, argument)) = &options.expiry {
+        when = Some(end_of(server, argument, *unit_ms, *relative, call.name)?);
+    }
+    let old = if options.get || options.compare.is_some() {
+        server.get::<Bytes>(key)?.cloned()
+    } else {
+        None
+    };
+    let there = server.contains(key);
+    let unequal = match (&options.compare, &old) {
+        (Some(wanted), Some(old)) => !server.same_text(wanted, old),
+        (wanted, _) => wanted.is_some(),
+    };
+    let refused = options.nx && there || options.xx && !there || unequal;
+    if !refused {
+        if options.keep_ttl {
+            when = server.expiry(key).flatten();
+        }
+        // Valkey takes an end at this very ms for one that has passed.
+        let now_ms = server.now_ms();
+        let over =
+            server.dialect() == Dialect::Valkey9 && when.is_some_and(|end| end.at_ms == now_ms);
+        if over && !options.keep_ttl {
+            server.remove(key);
+        } else {
+            server.insert(key.clone(), Value::String(value.clone()), when);
+            server.wrote(key, None);
+            if !options.keep_ttl {
+                server.set_expiry(key, when);
+            }
+        }
+    }
+    Ok(match (options.get, refused) {
+        (true, _) => bulk_or_nil(old.as_ref()),
+        (false, true) => Reply::Nil,
+        (false, false) => ok(),
+    })
+}
+
+pub(super) fn setnx(server: &mut Server, call: &Call<'_>) -> Answer {
+    let (key, value) = (&call.argv[1], &call.argv[2]);
+    let free = !server.contains(key);
+    if free {
+        server.insert(key.clone(), Value::String(value.clone()), None);
+        server.wrote(key, None);
+    }
+    Ok(Reply::Int(i64::from(free)))
+}
+
+pub(super) fn setex(server: &mut Server, call: &Call<'_>) -> Answer {
+    set_with_expiry(server, call, 1000)
+}
+
+pub(super) fn psetex(server: &mut Server, call: &Call<'_>) -> Answer {
+    set_with_expiry(server, call, 1)
+}
+
+fn set_with_expiry(server: &mut Server, call: &Call<'_>, unit_ms: i64) -> Answer {
+    let end = end_of(server, &call.argv[2], unit_ms, true, call.name)?;
+    let value = Value::String(call.argv[3].clone());
+    server.insert(call.argv[1].clone(), value, Some(end));
+    server.wrote(&call.argv[1], None);
+    server.set_expiry(&call.argv[1], Some(end));
+    Ok(ok())
+}
+
+pub(super) fn get(server: &mut Server, call: &Call<'_>) -> Answer {
+    Ok(bulk_or_nil(server.get::<Bytes>(&call.argv[1])?))
+}
+
+pub(super) fn getdel(server: &mut Server, call: &Call<'_>) -> Answer {
+    let reply = get(server, call)?;
+    server.remove(&call.argv[1]);
+    Ok(reply)
+}
+
+pub(super) fn getset(server: &mut Server, call: &Call<'_>) -> Answer {
+    let reply = get(server, call)?;
+    let value = Value::String(call.argv[2].clone());
+    server.insert(call.argv[1].clone(), value, None);
+    server.wrote(&call.argv[1], None);
+    Ok(reply)
+}
+
+/// Valkey 9: deletes the key if it holds exactly this string.
+pub(super) fn delifeq(server: &mut Server, call: &Call<'_>) -> Answer {
+    let stored = server.get::<Bytes>(&call.argv[1])?.cloned();
+    let equal = stored.is_some_and(|stored| server.same_text(&stored, &call.argv[2]));
+    if equal {
+        server.remove(&call.argv[1]);
+    }
+    Ok(Reply::Int(i64::from(equal)))
+}
+
+pub(super) fn incr(server: &mut Server, call: &Call<'_>) -> Answer {
+    add(server, &call.argv[1], 1)
+}
+
+pub(super) fn decr(server: &mut Server, call: &Call<'_>) -> Answer {
+    add(server, &call.argv[1], -1)
+}
+
+pub(super) fn incrby(server: &mut Server, call: &Call<'_>) -> Answer {
+    let by = server.integer(&call.argv[2]).ok_or(Refusal::NotAnInteger)?;
+    add(server, &call.argv[1], by)
+}
+
+pub(super) fn decrby(server: &mut Server, call: &Call<'_>) -> Answer {
+    let by = server.integer(&call.argv[2]).ok_or(Refusal::NotAnInteger)?;
+    let by = by.checked_neg().ok_or(Refusal::DecrementOverflow)?;
+    add(server, &call.argv[1], by)
+}
+
+/// A missing key counts as 0; the expiry stays.
+fn add(server: &mut Server, key: &Bytes, by: i64) -> Answer {
+    let stored = server.get::<Bytes>(key)?;
+    if by > 0 && stored.is_some_and(|text| server.is_fence(text)) {
+        // It grows, and that is all that is known.
+        server.wrote(key, None);
+        return Ok(Reply::Bulk(Symbol::Fence.text()));
+    }
+    let old = match server.get::<Bytes>(key)?.cloned() {
+        None => 0,
+        Some(text) => server.integer(&text).ok_or(Refusal::NotAnInteger)?,
+    };
+    let new = old.checked_add(by).ok_or(Refusal::Overflow)?;
+    let when = server.expiry(key).flatten();
+    let text = Value::String(new.to_string().into_bytes());
+    server.insert(key.clone(), text, when);
+    server.wrote(key, None);
+    Ok(Reply::Int(new))
+}

@@ -1,0 +1,448 @@
+//! Does a trace make sense?
+//!
+//! The types say what a step may look like; this pass says which steps may
+//! follow which: no reply without an execution, no execution of what was lost,
+//! nobody acts while dead or stopped, clocks only go on. A replay that started
+//! on a trace without these would hang or blame the wrong side, so each reader
+//! of a file runs it first. It knows nothing about locks or Redis: whether a
+//! reply is *right* is for the replay to find out.
+
+// A new fault or move must not slip through.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockproof_input::files;
+use lockproof_redis::Reply;
+
+use super::{Event, Setup, Step, Trace, words};
+
+/// Where a trace contradicts itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inconsistency {
+    /// Something in the head of the trace.
+    #[error("{0}")]
+    Setup(String),
+    /// Something in a step; steps count from 1.
+    #[error("step {step} ({what}): {problem}")]
+    Step {
+        step: usize,
+        what: String,
+        problem: String,
+    },
+}
+
+/// Checks that the trace can have happened.
+pub fn validate(trace: &Trace) -> Result<(), Inconsistency> {
+    setup(&trace.setup).map_err(Inconsistency::Setup)?;
+    head(trace).map_err(Inconsistency::Setup)?;
+    let mut run = Run::new(&trace.setup);
+    for (i, step) in trace.steps.iter().enumerate() {
+        run.step(step).map_err(|problem| Inconsistency::Step {
+            step: i + 1,
+            what: words::event(trace, &step.event),
+            problem,
+        })?;
+    }
+    Ok(())
+}
+
+pub(super) fn ensure(ok: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
+    if ok { Ok(()) } else { Err(problem()) }
+}
+
+const PERSISTENCE: [&str; 3] = ["none", "everysec", "always"];
+const PHASES: [&str; 6] = [
+    "idle",
+    "acquiring",
+    "held",
+    "releasing",
+    "paused",
+    "crashed",
+];
+
+/// No model has more clients, so no trace has.
+pub const CLIENTS_MAX: u8 = 4;
+/// No model has more servers beside each other.
+pub const NODES_MAX: u8 = 7;
+
+fn setup(s: &Setup) -> Result<(), String> {
+    for (name, count, most) in [
+        ("clients", s.clients, CLIENTS_MAX),
+        ("nodes", s.nodes, NODES_MAX),
+    ] {
+        ensure((1..=most).contains(&count), || {
+            format!("setup.{name} is {count}, but a model has 1 to {most}")
+        })?;
+    }
+    for (name, value) in [
+        ("ttl_ms", s.ttl_ms),
+        ("tick_ms", s.tick_ms),
+        ("timeout_ms", s.timeout_ms),
+    ] {
+        ensure(value > 0, || {
+            format!("setup.{name} is {value}, but must be positive")
+        })?;
+    }
+    ensure(s.replicas <= 1, || {
+        format!(
+            "setup.replicas is {}, but a node has at most one replica",
+            s.replicas
+        )
+    })?;
+    ensure(s.min_replicas <= s.replicas, || {
+        format!(
+            "setup.min_replicas is {}, but setup.replicas is {}",
+            s.min_replicas, s.replicas
+        )
+    })?;
+    persistence(&s.persistence)
+}
+
+pub(super) fn persistence(name: &str) -> Result<(), String> {
+    ensure(PERSISTENCE.contains(&name), || {
+        format!(
+            "persistence is {:?}, but must be none, everysec or always",
+            words::shorten(name, 40)
+        )
+    })
+}
+
+fn head(trace: &Trace) -> Result<(), String> {
+    ensure(files::is_name(&trace.lock.name), || {
+        let name = &trace.lock.name;
+        format!("lock.name is {name:?}, which no lock may be called")
+    })?;
+    let hash = &trace.lock.sha256;
+    ensure(
+        hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()),
+        || "lock.sha256 is not a SHA-256 in hex (64 digits)".into(),
+    )?;
+    match &trace.property {
+        // The violating step may be followed by its consequences (an operation
+        // that ends), so it need not be the very last.
+        Some(property) => ensure(
+            trace.steps.iter().any(|s| s.violates.contains(property)),
+            || format!("the trace claims to violate {property}, but none of its steps does"),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// One message's life, as far as it has come.
+pub(super) struct Message {
+    pub(super) client: u8,
+    pub(super) node: u8,
+    pub(super) executed: Option<Reply>,
+    pub(super) blocked: bool,
+    pub(super) request_lost: bool,
+    pub(super) reply_lost: bool,
+    /// Its client was paused before it was sent.
+    pub(super) held: bool,
+    /// It goes to the server that was its node's before a split.
+    pub(super) old: bool,
+    pub(super) failed: Option<Definite>,
+    pub(super) delivered: bool,
+}
+
+type Definite = bool;
+
+/// What the steps so far add up to.
+pub(super) struct Run<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) ticks: u32,
+    pub(super) messages: BTreeMap<u32, Message>,
+    pub(super) clients_stopped: BTreeSet<u8>,
+    pub(super) clients_dead: BTreeSet<u8>,
+    pub(super) nodes_stopped: BTreeSet<u8>,
+    /// Nodes whose server is gone for a while.
+    pub(super) nodes_down: BTreeSet<u8>,
+    pub(super) links_cut: BTreeSet<(u8, u8)>,
+    /// Nodes whose replica gets nothing more.
+    pub(super) lagging: BTreeSet<u8>,
+    /// Nodes whose replica has taken over.
+    pub(super) failed_over: BTreeSet<u8>,
+    /// Those of them whose old server still serves, and who uses the new one.
+    pub(super) split: BTreeMap<u8, BTreeSet<u8>>,
+    /// Servers (of a node, and whether it is the old one) that do not hear of their
+    /// replica.
+    pub(super) silent: BTreeSet<(u8, bool)>,
+    /// Those of them that refuse writes.
+    pub(super) gone: BTreeSet<(u8, bool)>,
+}
+
+impl<'a> Run<'a> {
+    fn new(setup: &'a Setup) -> Self {
+        Run {
+            setup,
+            ticks: 0,
+            messages: BTreeMap::new(),
+            clients_stopped: BTreeSet::new(),
+            clients_dead: BTreeSet::new(),
+            nodes_stopped: BTreeSet::new(),
+            nodes_down: BTreeSet::new(),
+            links_cut: BTreeSet::new(),
+            lagging: BTreeSet::new(),
+            failed_over: BTreeSet::new(),
+            split: BTreeMap::new(),
+            silent: BTreeSet::new(),
+            gone: BTreeSet::new(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        self.clock(step)?;
+        self.views(step)?;
+        match &step.event {
+            Event::Call { client, op, .. } => {
+                ensure(op == "acquire" || op == "release", || {
+                    format!("there is no operation {:?}", words::shorten(op, 40))
+                })?;
+                self.acts(*client)
+            }
+            Event::Wake { client, .. } | Event::Choose { client, .. } | Event::Write { client } => {
+                self.acts(*client)
+            }
+            Event::Outcome { client, .. } => self.acts(*client),
+            Event::Send {
+                client,
+                node,
+                message,
+                argv,
+                ..
+            } => self.send(*client, *node, *message, argv),
+            Event::Execute {
+                client,
+                node,
+                message,
+                reply,
+            } => self.execute(*client, *node, *message, reply),
+            Event::Block {
+                client,
+                node,
+                message,
+            } => self.block(*client, *node, *message),
+            Event::Deliver {
+                client,
+                node,
+                message,
+                reply,
+                ignored,
+            } => self.deliver(*client, *node, *message, reply, *ignored),
+            Event::Fail {
+                client,
+                node,
+                message,
+                definite,
+            } => self.fail(*client, *node, *message, *definite),
+            Event::Tick => Ok(()),
+            Event::Fault { fault } => fault.happen(self),
+        }
+    }
+
+    /// A tick step may carry the time before it or after it; every other step
+    /// carries exactly the number of ticks so far.
+    fn clock(&mut self, step: &Step) -> Result<(), String> {
+        let before = self.ticks;
+        if step.event == Event::Tick {
+            self.ticks += 1;
+        }
+        ensure((before..=self.ticks).contains(&step.tick), || {
+            format!(
+                "it is dated tick {}, but {} passed so far",
+                step.tick,
+                words::plural(self.ticks, "tick")
+            )
+        })
+    }
+
+    fn views(&self, step: &Step) -> Result<(), String> {
+        let (found, wanted) = (step.clients.len(), usize::from(self.setup.clients));
+        ensure(found == wanted, || {
+            format!("it tells what {found} clients believe, but there are {wanted}")
+        })?;
+        for (i, view) in step.clients.iter().enumerate() {
+            let name = words::client(i as u8);
+            ensure(PHASES.contains(&view.phase.as_str()), || {
+                let phase = words::shorten(&view.phase, 40);
+                format!("client {name} has an unknown phase {phase:?}")
+            })?;
+            ensure(view.believes || !view.valid, || {
+                format!("client {name} has a valid lock that it does not believe to hold")
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn client(&self, client: u8) -> Result<(), String> {
+        ensure(client < self.setup.clients, || {
+            format!(
+                "client {client} does not exist: there are {}, counted from 0",
+                self.setup.clients
+            )
+        })
+    }
+
+    pub(super) fn node(&self, node: u8) -> Result<(), String> {
+        ensure(node < self.setup.nodes, || {
+            format!(
+                "node {node} does not exist: there are {}, counted from 0",
+                self.setup.nodes
+            )
+        })
+    }
+
+    pub(super) fn acts(&self, client: u8) -> Result<(), String> {
+        self.client(client)?;
+        let name = words::client(client);
+        ensure(!self.clients_dead.contains(&client), || {
+            format!("{name} has crashed before and cannot act")
+        })?;
+        ensure(!self.clients_stopped.contains(&client), || {
+            format!("{name} is stopped and cannot act")
+        })
+    }
+
+    fn send(&mut self, client: u8, node: u8, id: u32, argv: &[String]) -> Result<(), String> {
+        self.acts(client)?;
+        self.node(node)?;
+        ensure(!argv.is_empty(), || "the command is empty".into())?;
+        let message = Message {
+            client,
+            node,
+            executed: None,
+            blocked: false,
+            request_lost: false,
+            reply_lost: false,
+            held: false,
+            old: self
+                .split
+                .get(&node)
+                .is_some_and(|moved| !moved.contains(&client)),
+            failed: None,
+            delivered: false,
+        };
+        ensure(self.messages.insert(id, message).is_none(), || {
+            format!("message {id} was sent before")
+        })
+    }
+
+    /// The message, if it exists and belongs to this client and node.
+    pub(super) fn message(
+        &mut self,
+        client: u8,
+        node: u8,
+        id: u32,
+    ) -> Result<&mut Message, String> {
+        self.client(client)?;
+        self.node(node)?;
+        let message = self
+            .messages
+            .get_mut(&id)
+            .ok_or_else(|| format!("message {id} was never sent"))?;
+        let fits = (message.client, message.node) == (client, node);
+        let (from, to) = (words::client(message.client), words::node(message.node));
+        ensure(fits, || format!("message {id} went from {from} to {to}"))?;
+        Ok(message)
+    }
+
+    fn execute(&mut self, client: u8, node: u8, id: u32, reply: &Reply) -> Result<(), String> {
+        ensure(!self.nodes_down.contains(&node), || {
+            format!("{} is gone and executes nothing", words::node(node))
+        })?;
+        let stopped = self.nodes_stopped.contains(&node);
+        let message = self.message(client, node, id)?;
+        ensure(!stopped || message.old, || {
+            format!("{} is stopped and executes nothing", words::node(node))
+        })?;
+        ensure(!message.request_lost, || {
+            format!("message {id} was lost before the node saw it")
+        })?;
+        ensure(!message.held, || {
+            format!("message {id} is not sent before its client goes on")
+        })?;
+        ensure(message.failed != Some(true), || {
+            format!("message {id} had failed as surely not executed")
+        })?;
+        ensure(message.executed.is_none(), || {
+            format!("message {id} was executed before")
+        })?;
+        message.executed = Some(reply.clone());
+        Ok(())
+    }
+
+    fn block(&mut self, client: u8, node: u8, id: u32) -> Result<(), String> {
+        ensure(self.setup.replicas > 0, || {
+            "setup.replicas is 0, so nobody waits for one".into()
+        })?;
+        let stopped = self.nodes_stopped.contains(&node);
+        let message = self.message(client, node, id)?;
+        ensure(!stopped || message.old, || {
+            format!("{} is stopped and takes nothing", words::node(node))
+        })?;
+        let open = !message.request_lost && message.failed != Some(true);
+        ensure(
+            open && message.executed.is_none() && !message.blocked,
+            || format!("message {id} does not wait before the node"),
+        )?;
+        message.blocked = true;
+        Ok(())
+    }
+
+    fn deliver(
+        &mut self,
+        client: u8,
+        node: u8,
+        id: u32,
+        reply: &Reply,
+        ignored: bool,
+    ) -> Result<(), String> {
+        if !ignored {
+            self.acts(client)?;
+        }
+        let message = self.message(client, node, id)?;
+        let Some(executed) = &message.executed else {
+            return Err(format!("message {id} was never executed"));
+        };
+        ensure(executed == reply, || {
+            format!(
+                "the node replied {}, but {} arrives",
+                words::reply(executed),
+                words::reply(reply)
+            )
+        })?;
+        ensure(!message.reply_lost, || {
+            format!("the reply to message {id} was lost")
+        })?;
+        ensure(!message.delivered, || {
+            format!("the reply to message {id} arrived before")
+        })?;
+        ensure(message.failed.is_none() || ignored, || {
+            format!("message {id} failed before; nobody waits for its reply")
+        })?;
+        message.delivered = true;
+        Ok(())
+    }
+
+    fn fail(&mut self, client: u8, node: u8, id: u32, definite: bool) -> Result<(), String> {
+        let message = self.message(client, node, id)?;
+        ensure(!message.delivered && message.failed.is_none(), || {
+            format!("message {id} had ended before")
+        })?;
+        ensure(!(definite && message.executed.is_some()), || {
+            format!("message {id} was executed, so it cannot fail as surely not executed")
+        })?;
+        message.failed = Some(definite);
+        Ok(())
+    }
+
+    pub(super) fn has_replica(&self, node: u8) -> Result<(), String> {
+        self.node(node)?;
+        ensure(self.setup.replicas > 0, || {
+            "setup.replicas is 0, so no node has a replica".into()
+        })?;
+        ensure(!self.failed_over.contains(&node), || {
+            format!("{}'s replica has taken its place before", words::node(node))
+        })
+    }
+}

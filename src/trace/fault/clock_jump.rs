@@ -1,9 +1,0 @@
-//! A server's clock jumps.
-
-use super::Told;
-use crate::trace::words;
-
-pub(super) fn told(node: u8, offset_ms: i64) -> Told {
-    let sentence = format!("{}'s clock jumps by {offset_ms:+} ms", words::node(node));
-    Told::of_node(node, format!("clock {offset_ms:+} ms"), sentence)
-}
