@@ -175,7 +175,8 @@ fn a_check_that_is_ended_as_it_begins_says_so_with_its_exit_code() {
 #[test]
 fn the_time_for_which_a_check_is_stopped_does_not_count() {
     let place = Place::new();
-    let child = place.start("check redlock --nodes 3 --all --timeout 6");
+    let child =
+        place.start("check redlock --nodes 3 --assume client-crash,client-pause,loss --timeout 6");
     working(&child);
     let watching = pid(child.id());
     kill_process(watching, Signal::TSTP).unwrap();

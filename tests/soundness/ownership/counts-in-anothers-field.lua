@@ -1,16 +1,16 @@
 -- Class: ownership
 -- Check: --assume none
--- Truth: owner-only-release violated
--- Because: who finds the lock taken starts a thread that counts in the holder's field.
+-- Truth: honest-outcome holds
+-- Because: who counts from 0 to 1 in a field that another made has written there.
 return {
   acquire = function(lock)
-    if redis("HSETNX", lock.key, "n", 1) == 1 then return held() end
-    stop(self.counter)
-    self.counter = spawn(function() redis("HINCRBY", lock.key, "n", 0) end)
+    redis("HSETNX", lock.key, "n", 0)
+    if redis("HINCRBY", lock.key, "n", 1) == 1 then return held() end
+    redis("HINCRBY", lock.key, "n", -1)
     return busy()
   end,
 
   release = function(lock)
-    return redis("DEL", lock.key) == 1
+    return (redis("HINCRBY", lock.key, "n", -1) or 0) >= 0
   end,
 }
