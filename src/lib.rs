@@ -21,7 +21,31 @@
 //! | [`report`] | one result model and its renderings |
 //! | [`cli`] | one file a subcommand; nothing below it knows clap |
 //!
-//! Dependencies point down this list's rows only where ARCHITECTURE.md says so.
+//! ```no_run
+//! use lockproof::check::{CheckOptions, Checker};
+//! use lockproof::lab::binaries::{find_default, server_directories};
+//! use lockproof::lab::clock::Library;
+//! use lockproof::lock::LockFile;
+//! use lockproof::replay::{GateOptions, replay};
+//! use lockproof::world::catalogue::Fault;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = LockFile::load("my-lock.lua".as_ref())?;
+//! let options = CheckOptions::for_file(&file);
+//! let set = vec![Fault::ClientPause.switch(options.sizes.ttl_ticks)];
+//! let report = Checker::new(&file, options)?.check(&[set], &())?;
+//! // The gate's client processes are lockproof's own program.
+//! let server = find_default(&server_directories())?;
+//! let gate = GateOptions::new("/usr/bin/lockproof".into(), server, Library::built_in()?);
+//! for trace in report.results.iter().filter_map(|cell| cell.trace.as_ref()) {
+//!     println!("{}", replay(trace, &file.path, &gate).await.verdict);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The first of them are crates of their own (`lockproof-redis`, `lockproof-history` ..),
+//! shown here under short names. ARCHITECTURE.md says who may use whom.
 
 pub use lockproof_history as history;
 pub use lockproof_lab as lab;
