@@ -13,6 +13,7 @@ use anyhow::{Context, anyhow};
 use lockproof_history::{self as history, JudgeOptions, Judgement, Reader, timeline};
 use lockproof_input::files;
 use lockproof_lab::binaries;
+use lockproof_lab::nemesis::FaultSpec;
 use lockproof_lab::proxy::toxiproxy;
 use lockproof_lab::topology::{Attachment, ProxyKind};
 use lockproof_model::lock::LockFile;
@@ -20,7 +21,7 @@ use lockproof_model::lock::LockFile;
 use crate::campaign::free::{Outcome, Outcomes};
 use crate::report::model::Environment;
 use crate::report::run::{RunPage, Struck, run_page};
-use crate::scenario::{Range, Scenario};
+use crate::scenario::{Range, Scenario, WorkloadKind};
 use crate::shell;
 use crate::torture::agreement;
 use crate::torture::free::{self, FreeError, FreeOptions, FreeRun, Now};
@@ -372,6 +373,42 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(Failure::internal)
 }
 
+/// The pause lengths, shortest first, if the scenario can be run with several.
+pub(super) fn pauses(asked: &[f64], scenario: &Scenario) -> Result<Vec<f64>, Failure> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut pauses = asked.to_vec();
+    pauses.sort_by(f64::total_cmp);
+    pauses.dedup();
+    if pauses.len() > 20 || !pauses.iter().all(|leases| (0.01..=50.0).contains(leases)) {
+        return Err(Failure::usage(anyhow!(
+            "--pauses takes up to 20 lengths of 0.01 to 50 leases, such as 0.5,1,1.5,2"
+        )));
+    }
+    if scenario.workload.kind != WorkloadKind::GuardedSet {
+        return Err(Failure::usage(anyhow!(
+            "--pauses counts lost updates, which only the guarded-set workload has; {} has {}",
+            scenario.name,
+            scenario.workload.kind.name()
+        )));
+    }
+    let pause = |fault: &FaultSpec| ["client-pause", "server-pause"].contains(&fault.name());
+    let own = scenario
+        .expect
+        .values()
+        .filter_map(|one| one.nemesis.as_ref());
+    let mut all = own.chain([&scenario.nemesis]);
+    if !all.all(|nemesis| !nemesis.faults.is_empty() && nemesis.faults.iter().all(pause)) {
+        return Err(Failure::usage(anyhow!(
+            "--pauses needs a scenario whose faults are client-pause or server-pause; {} has others",
+            scenario.name
+        )));
+    }
+    Ok(pauses)
+}
+
+/// The command line that repeats all, or one lock.
 /// The scenario with pauses of another length. A pause and the quiet before it
 /// take as long together as the scenario's do on average, so that there are as
 /// many pauses at each length, while there is room for some quiet.

@@ -54,6 +54,17 @@ pub enum Exit {
     Terminated = 143,
 }
 
+impl Exit {
+    /// What two parts of a run come to: the worse, and nothing only if both did nothing.
+    fn and(self, other: Exit) -> Exit {
+        match (self, other) {
+            (Exit::Nothing, other) => other,
+            (one, Exit::Nothing) => one,
+            (one, other) => one.max(other),
+        }
+    }
+}
+
 /// An error with the exit code that it means.
 #[derive(Debug)]
 pub struct Failure {

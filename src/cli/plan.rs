@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
-use lockproof_input::nearest;
+use anyhow::{Context as _, anyhow, bail};
+use lockproof_input::{files, nearest};
 use lockproof_model::check::{CheckOptions, Chosen, ExploreOptions, Guard, ShouldStop, Sizes};
 use lockproof_model::lock::{LockFile, builtin_names};
 use lockproof_model::world::catalogue::{FAULTS, Fault, PROPERTIES, Property, SizeUnit, Switch};
 use lockproof_trace::LockRef;
 
 use super::{Failure, supervisor};
+use crate::scenario::{self, Scenario};
 
 /// More than any lock file needs to say what it is.
 const LOADING: Duration = Duration::from_secs(30);
@@ -185,6 +186,29 @@ pub fn load(name: &str) -> Result<LockFile, Failure> {
         return Err(Failure::usage(error));
     }
     LockFile::load(path).map_err(Failure::usage)
+}
+
+/// A built-in scenario, or a file.
+pub fn scenario(name: &str) -> Result<Scenario, Failure> {
+    let text = match scenario::builtin(name) {
+        Some(text) => return Scenario::parse(text, name).map_err(Failure::internal),
+        None => scenario_text(name)?,
+    };
+    Scenario::parse(&text, name).map_err(Failure::usage)
+}
+
+fn scenario_text(name: &str) -> Result<String, Failure> {
+    let path = Path::new(name);
+    if !path.exists() && !name.ends_with(".toml") {
+        let error = anyhow!(
+            "there is no scenario file `{name}`, and no built-in scenario of that name; {}",
+            nearest::hint(name, &scenario::builtin_names())
+        );
+        return Err(Failure::usage(error));
+    }
+    files::text(path, 1 << 20)
+        .with_context(|| format!("failed to read {name}"))
+        .map_err(Failure::usage)
 }
 
 /// The lock of a trace: the file that it names if that is the one, or the built-in

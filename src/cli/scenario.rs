@@ -1,13 +1,10 @@
 //! `lockproof scenario`: scenario files, listed, checked and played.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use lockproof_input::files;
-use lockproof_input::nearest;
 use lockproof_model::check::Verdict;
 
 use crate::campaign::Campaign;
@@ -24,7 +21,6 @@ use super::free::{self, Session};
 use super::real::RealArgs;
 use super::run::{Terminal, diverged, failure, heading, publish};
 use super::screen::{self, Screen};
-use super::torture::worse;
 use super::{Ended, Exit, Failure, ci, plan, signals};
 
 /// Replays of each counterexample, if nobody says how many.
@@ -107,7 +103,7 @@ fn list() -> Ended {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     for name in scenario::builtin_names() {
-        let scenario = load(name)?;
+        let scenario = plan::scenario(name)?;
         table.add_row([name.to_owned(), scenario.story.replace('\n', " ")]);
     }
     screen::print(table)?;
@@ -117,7 +113,7 @@ fn list() -> Ended {
 fn check(files: &[PathBuf]) -> Ended {
     let mut exit = Exit::Fine;
     for file in files {
-        match load(&file.display().to_string()) {
+        match plan::scenario(&file.display().to_string()) {
             Ok(scenario) => screen::print(format_args!("{}: {}", file.display(), scenario.name))?,
             Err(failure) => {
                 screen::note(format_args!("error: {failure}"));
@@ -126,29 +122,6 @@ fn check(files: &[PathBuf]) -> Ended {
         }
     }
     Ok(exit)
-}
-
-/// A built-in scenario, or a file.
-pub(super) fn load(name: &str) -> Result<Scenario, Failure> {
-    let text = match scenario::builtin(name) {
-        Some(text) => return Scenario::parse(text, name).map_err(Failure::internal),
-        None => read(name)?,
-    };
-    Scenario::parse(&text, name).map_err(Failure::usage)
-}
-
-fn read(name: &str) -> Result<String, Failure> {
-    let path = Path::new(name);
-    if !path.exists() && !name.ends_with(".toml") {
-        let error = anyhow!(
-            "there is no scenario file `{name}`, and no built-in scenario of that name; {}",
-            nearest::hint(name, &scenario::builtin_names())
-        );
-        return Err(Failure::usage(error));
-    }
-    files::text(path, 1 << 20)
-        .with_context(|| format!("failed to read {name}"))
-        .map_err(Failure::usage)
 }
 
 fn play(args: RunArgs) -> Ended {
@@ -162,10 +135,10 @@ fn play(args: RunArgs) -> Ended {
     // All are read before the first is played: a mistake is told at once.
     let scenarios = names
         .iter()
-        .map(|name| load(name))
+        .map(|name| plan::scenario(name))
         .collect::<Result<Vec<_>, _>>()?;
     for scenario in &scenarios {
-        super::torture::pauses(&args.pauses, scenario)?;
+        free::pauses(&args.pauses, scenario)?;
     }
     signals::in_order();
     // The page over all of them.
@@ -183,7 +156,7 @@ fn play(args: RunArgs) -> Ended {
             continue;
         }
         let (ended, report) = play_one(&args, name, scenario)?;
-        exit = worse(exit, ended);
+        exit = exit.and(ended);
         if let Some(report) = report {
             gather(&mut overview, report, &scenario.name);
         }
@@ -347,7 +320,7 @@ fn add(
         duration,
         runs: args.runs.unwrap_or(scenario.run.runs),
         seed: scenario.run.seed,
-        pauses: super::torture::pauses(&args.pauses, scenario)?,
+        pauses: free::pauses(&args.pauses, scenario)?,
         out: args.out.join(&scenario.name),
         proxy: free::proxy(&real)?,
         attach: None,

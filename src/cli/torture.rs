@@ -2,15 +2,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
-use lockproof_lab::nemesis::FaultSpec;
 use lockproof_lab::own_network;
 
 use crate::campaign::free::{self as rows, Outcomes};
 use crate::report::model::Report;
 use crate::report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
 use crate::report::{self, terminal};
-use crate::scenario::{Scenario, WorkloadKind};
 use crate::shell;
 
 use super::attach::AttachArgs;
@@ -19,7 +16,7 @@ use super::free::{self, Session};
 use super::real::RealArgs;
 use super::run::heading;
 use super::screen;
-use super::{Ended, Exit, Failure, ci, plan, scenario, signals};
+use super::{Ended, Exit, Failure, ci, plan, signals};
 
 #[derive(clap::Args, Debug)]
 #[command(
@@ -62,9 +59,9 @@ pub fn run(args: Args) -> Ended {
         // Before there is any other thread.
         own_network::enter().map_err(Failure::usage)?;
     }
-    let scenario = scenario::load(&args.scenario)?;
+    let scenario = plan::scenario(&args.scenario)?;
     let duration = free::duration(args.duration, &scenario)?;
-    let pauses = pauses(&args.pauses, &scenario)?;
+    let pauses = free::pauses(&args.pauses, &scenario)?;
     let names: Vec<String> = match &args.lock {
         Some(lock) => vec![lock.clone()],
         None => scenario.expect.keys().cloned().collect(),
@@ -100,7 +97,7 @@ pub fn run(args: Args) -> Ended {
         let (outcomes, failed) = session.play(lock)?;
         let command = command(&args, &session, Some(name));
         let row = rows::row(&scenario, &lock.name, None, &outcomes, command);
-        exit = worse(exit, conclude(&row, &outcomes)?);
+        exit = exit.and(conclude(&row, &outcomes)?);
         report.scenarios.push(row);
         publish(&session.out, &report)?;
         if let Some(failed) = failed {
@@ -119,50 +116,6 @@ fn publish(out: &std::path::Path, report: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn worse(exit: Exit, ended: Exit) -> Exit {
-    match (exit, ended) {
-        (Exit::Nothing, ended) => ended,
-        (exit, Exit::Nothing) => exit,
-        (exit, ended) => exit.max(ended),
-    }
-}
-
-/// The pause lengths, shortest first, if the scenario can be run with several.
-pub(super) fn pauses(asked: &[f64], scenario: &Scenario) -> Result<Vec<f64>, Failure> {
-    if asked.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut pauses = asked.to_vec();
-    pauses.sort_by(f64::total_cmp);
-    pauses.dedup();
-    if pauses.len() > 20 || !pauses.iter().all(|leases| (0.01..=50.0).contains(leases)) {
-        return Err(Failure::usage(anyhow!(
-            "--pauses takes up to 20 lengths of 0.01 to 50 leases, such as 0.5,1,1.5,2"
-        )));
-    }
-    if scenario.workload.kind != WorkloadKind::GuardedSet {
-        return Err(Failure::usage(anyhow!(
-            "--pauses counts lost updates, which only the guarded-set workload has; {} has {}",
-            scenario.name,
-            scenario.workload.kind.name()
-        )));
-    }
-    let pause = |fault: &FaultSpec| ["client-pause", "server-pause"].contains(&fault.name());
-    let own = scenario
-        .expect
-        .values()
-        .filter_map(|one| one.nemesis.as_ref());
-    let mut all = own.chain([&scenario.nemesis]);
-    if !all.all(|nemesis| !nemesis.faults.is_empty() && nemesis.faults.iter().all(pause)) {
-        return Err(Failure::usage(anyhow!(
-            "--pauses needs a scenario whose faults are client-pause or server-pause; {} has others",
-            scenario.name
-        )));
-    }
-    Ok(pauses)
-}
-
-/// The command line that repeats all, or one lock.
 fn command(args: &Args, session: &Session<'_>, lock: Option<&str>) -> String {
     let mut command = format!("lockproof torture {}", shell::word(&args.scenario));
     if let Some(lock) = lock.or(args.lock.as_deref()) {

@@ -13,7 +13,7 @@ use super::content::{Content, Entry, shown};
 use super::drive::Trial;
 use super::report::Confirmation;
 use super::rig::EFFECT;
-use super::run::Run;
+use super::run::Replay;
 use super::watch::End;
 
 /// What was looked for, and whether it was there.
@@ -33,7 +33,7 @@ impl Sight {
     }
 }
 
-impl Run<'_> {
+impl Replay<'_> {
     /// Looks at clients and servers after the last step.
     pub(super) async fn confirm(&mut self) -> Result<Option<Confirmation>, Stop> {
         let Some(watch) = &self.watch else {

@@ -14,7 +14,7 @@ use lockproof_trace::Outcome;
 
 use super::Stop;
 use super::messages::{Fate, Key, Stage};
-use super::run::Run;
+use super::run::Replay;
 
 /// More than this does not happen between two ticks; a client that goes on and on
 /// spins, and time has to pass.
@@ -70,7 +70,7 @@ impl Tried {
     }
 }
 
-impl Run<'_> {
+impl Replay<'_> {
     /// Ends whatever holds clients, servers and links up.
     pub(super) async fn end_faults(&mut self) -> Result<(), Stop> {
         self.cut.clear();

@@ -6,10 +6,10 @@ use lockproof_trace::{Fault, Way};
 use super::compare::command_text;
 use super::messages::{Fate, Stage};
 use super::rig::{Kept, LogBytes};
-use super::run::{ClientState, Run};
+use super::run::{ClientState, Replay};
 use super::{GateError, Stop};
 
-impl Run<'_> {
+impl Replay<'_> {
     pub(super) async fn fault(&mut self, fault: &Fault) -> Result<(), Stop> {
         let text = serde_json::to_string(fault).unwrap_or_else(|e| e.to_string());
         self.note("did", format!("fault {text}"));

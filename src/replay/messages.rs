@@ -10,17 +10,17 @@ use tokio::time::{Instant, sleep};
 
 use super::Stop;
 use super::compare::{self, command_text, reply_text};
-use super::run::{Run, is_consequence, is_loss};
-use super::wire::{HeldReply, HeldRequest, Place};
+use super::run::{Replay, is_consequence, is_loss};
+use super::wire::{HeldReply, HeldRequest, MessagePlace};
 
 /// A command's name in a trace: client, node and number.
 pub(super) type Key = (u8, u8, u32);
 
 /// All commands that were sent so far.
-pub(super) type Messages = BTreeMap<Key, Message>;
+pub(super) type Messages = BTreeMap<Key, InFlight>;
 
 /// A command on its way.
-pub(super) struct Message {
+pub(super) struct InFlight {
     pub thread: u8,
     pub stage: Stage,
     /// The server that it went to.
@@ -56,7 +56,7 @@ pub(super) enum Stage {
     Gone,
 }
 
-impl Run<'_> {
+impl Replay<'_> {
     pub(super) async fn sent(
         &mut self,
         client: u8,
@@ -101,7 +101,7 @@ impl Run<'_> {
 
     /// Keeps a command that was sent.
     pub(super) fn file(&mut self, key: Key, thread: u8, stage: Stage) -> Result<(), Stop> {
-        let message = Message {
+        let message = InFlight {
             thread,
             stage,
             server: self.server_of(key.0, key.1)?,
@@ -129,7 +129,7 @@ impl Run<'_> {
     }
 
     /// What comes of the commands that these are, as far as they are on their way.
-    pub(super) fn doom(&mut self, fate: Fate, which: impl Fn(Key, &Message) -> bool) {
+    pub(super) fn doom(&mut self, fate: Fate, which: impl Fn(Key, &InFlight) -> bool) {
         for (key, message) in &mut self.messages {
             if which(*key, message) {
                 message.fate = fate;
@@ -406,7 +406,7 @@ impl Run<'_> {
 }
 
 impl Stage {
-    fn place(&self) -> Option<Place> {
+    fn place(&self) -> Option<MessagePlace> {
         match self {
             Self::Request(request) | Self::Blocked(request) => Some(request.place),
             Self::Reply(reply) => Some(reply.place),

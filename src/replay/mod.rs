@@ -44,7 +44,7 @@ use lockproof_trace::Trace;
 
 pub use report::{Confirmation, Happening, ReplayReport, ReplayVerdict, SCHEMA};
 use rig::{Rig, Shape};
-use run::Run;
+use run::Replay;
 pub use wire::WireError;
 
 /// What stands between clients and servers.
@@ -282,7 +282,7 @@ async fn enforce(
     report: &mut ReplayReport,
 ) -> Result<(), (Stop, Option<usize>)> {
     let began = Instant::now();
-    let mut run = Run::new(trace, lock, rig);
+    let mut run = Replay::new(trace, lock, rig);
     let result = match run.all().await {
         Ok(()) => run.confirm().await,
         Err(stop) => Err(stop),

@@ -22,7 +22,7 @@ use super::watch::Watch;
 use super::{GateError, Stop};
 
 /// A trace being enforced.
-pub(super) struct Run<'a> {
+pub(super) struct Replay<'a> {
     pub trace: &'a Trace,
     pub rig: &'a mut Rig,
     /// The step that is being enforced.
@@ -82,7 +82,7 @@ impl ClientState {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> Replay<'a> {
     pub fn new(trace: &'a Trace, lock: &str, rig: &'a mut Rig) -> Self {
         Self {
             trace,

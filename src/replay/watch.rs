@@ -19,7 +19,7 @@ use super::compare::command_text;
 use super::content::{self, Content, Effect, KeyRules};
 use super::messages::Key;
 use super::rig::EFFECT;
-use super::run::{ClientState, Run, holds_back, is_consequence, is_loss};
+use super::run::{ClientState, Replay, holds_back, is_consequence, is_loss};
 
 /// What was noted.
 pub(super) struct Watch {
@@ -167,7 +167,7 @@ impl ClientState {
     }
 }
 
-impl Run<'_> {
+impl Replay<'_> {
     /// What a server holds, and who wrote it.
     pub(super) async fn look(&mut self, node: u8, server: usize) -> Result<Option<Content>, Stop> {
         let Some(watch) = &self.watch else {

@@ -86,7 +86,7 @@ pub enum WireError {
 
 /// A message's place: its link, its connection, and its number on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct MessagePlace {
     pub client: u8,
     pub node: u8,
     pub connection: u64,
@@ -96,14 +96,14 @@ pub(super) struct Place {
 /// A request that waits in front of its node.
 #[derive(Debug)]
 pub(super) struct HeldRequest {
-    pub place: Place,
+    pub place: MessagePlace,
     pub argv: Vec<String>,
 }
 
 /// A reply that waits in front of its client.
 #[derive(Debug)]
 pub(super) struct HeldReply {
-    pub place: Place,
+    pub place: MessagePlace,
     pub reply: Reply,
 }
 
@@ -120,7 +120,7 @@ pub(super) struct Wires {
     nobody: (TcpListener, SocketAddr),
     events: mpsc::UnboundedReceiver<ProxyEvent>,
     requests: Vec<HeldRequest>,
-    replies: BTreeMap<Place, Reply>,
+    replies: BTreeMap<MessagePlace, Reply>,
     /// Connections that their node has closed.
     closed: BTreeSet<(u8, u8, u64)>,
     /// Connections with a message on its way.
@@ -317,7 +317,7 @@ impl Wires {
     /// Passes a reply on to its client. One that is dead or has closed the
     /// connection does not get it, which is no error.
     pub async fn deliver(&mut self, reply: HeldReply) -> Result<(), WireError> {
-        let Place {
+        let MessagePlace {
             client,
             node,
             connection,
@@ -355,7 +355,7 @@ impl Wires {
     }
 
     /// The connection of a message breaks under its client.
-    pub async fn cut(&mut self, place: Place) -> Result<(), WireError> {
+    pub async fn cut(&mut self, place: MessagePlace) -> Result<(), WireError> {
         self.cut_connection(place.client, place.node, place.connection)
             .await
     }
@@ -466,7 +466,7 @@ impl Wires {
         } = event;
         // The numbers are ours, and made from bytes.
         let (client, node) = (link.client as u8, link.node as u8);
-        let place = |seq| Place {
+        let place = |seq| MessagePlace {
             client,
             node,
             connection,
@@ -503,7 +503,7 @@ impl Wires {
     }
 }
 
-impl Place {
+impl MessagePlace {
     fn link_and_connection(&self) -> (u8, u8, u64) {
         (self.client, self.node, self.connection)
     }

@@ -158,14 +158,14 @@ impl fmt::Display for Difference {
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default, rename = "run")]
-    runs: Vec<Run>,
+    runs: Vec<Row>,
     #[allow(dead_code)] // looked at before the rest is parsed
     schema: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Run {
+struct Row {
     lock: String,
     clients: u8,
     nodes: u8,

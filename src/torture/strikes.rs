@@ -40,21 +40,21 @@ pub fn struck(strikes: &[Strike]) -> u64 {
 /// # Errors
 /// Those of the events.
 pub fn strikes<E>(events: impl Iterator<Item = Result<Event, E>>) -> Result<Vec<Strike>, E> {
-    let mut run = Run::default();
+    let mut spans = Spans::default();
     for event in events {
-        run.see(&event?);
+        spans.see(&event?);
     }
-    Ok(run.finish())
+    Ok(spans.finish())
 }
 
 #[derive(Default)]
-struct Run {
-    faults: Vec<Fault>,
+struct Spans {
+    faults: Vec<FaultSpan>,
     /// What each client is in the midst of.
     spans: BTreeMap<u32, Span>,
 }
 
-struct Fault {
+struct FaultSpan {
     id: Option<u64>,
     name: String,
     from: u64,
@@ -77,7 +77,7 @@ struct Span {
 
 /// How a span ended.
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+enum SpanEnd {
     /// It held, or nobody knows.
     Held,
     /// It did not get the lock, and nobody said that it was taken.
@@ -97,8 +97,8 @@ const AT_ONCE: [&str; 7] = [
     "reset",
 ];
 
-impl Fault {
-    fn meets(&self, client: u32, span: &Span, until: u64, end: End) -> bool {
+impl FaultSpan {
+    fn meets(&self, client: u32, span: &Span, until: u64, end: SpanEnd) -> bool {
         let last = match AT_ONCE.contains(&&*self.name) {
             true => self.started.or(self.to),
             false => self.to,
@@ -107,20 +107,20 @@ impl Fault {
             Some(clients) => clients.contains(&client),
             None => true,
         };
-        let matters = end != End::Busy || self.name == "client-skew";
+        let matters = end != SpanEnd::Busy || self.name == "client-skew";
         let overlaps = self.from <= until && last.is_none_or(|last| span.from <= last);
         concerned && matters && overlaps
     }
 }
 
-impl Run {
+impl Spans {
     fn see(&mut self, event: &Event) {
         match event.process {
             Process::Client(client) => self.see_client(client, event),
             Process::Nemesis if event.f == "crash" => {
                 let dead = event.value["client"].as_u64();
                 if let Some(client) = dead.and_then(|client| u32::try_from(client).ok()) {
-                    self.close(client, event.time, End::Held);
+                    self.close(client, event.time, SpanEnd::Held);
                 }
             }
             Process::Nemesis => self.see_fault(event),
@@ -133,7 +133,7 @@ impl Run {
             ("acquire", Kind::Invoke) => {
                 // One of unknown outcome may have held until here.
                 if !self.holds(client) {
-                    self.close(client, event.time, End::Held);
+                    self.close(client, event.time, SpanEnd::Held);
                 }
                 let span = Span {
                     from: event.time,
@@ -149,7 +149,7 @@ impl Run {
             // An inner acquire of a reentrant lock takes no hold away.
             ("acquire", Kind::Fail) if !self.holds(client) => {
                 let busy = event.error.as_deref() == Some("busy");
-                let end = if busy { End::Busy } else { End::Failed };
+                let end = if busy { SpanEnd::Busy } else { SpanEnd::Failed };
                 self.close(client, event.time, end);
             }
             ("release", Kind::Ok | Kind::Fail | Kind::Info) => self.give_back(client, event.time),
@@ -161,7 +161,7 @@ impl Run {
     fn give_back(&mut self, client: u32, at: u64) {
         match self.spans.get_mut(&client) {
             Some(span) if span.holds > 1 => span.holds -= 1,
-            _ => self.close(client, at, End::Held),
+            _ => self.close(client, at, SpanEnd::Held),
         }
     }
 
@@ -169,7 +169,7 @@ impl Run {
         self.spans.get(&client).is_some_and(|span| span.holds > 0)
     }
 
-    fn close(&mut self, client: u32, until: u64, end: End) {
+    fn close(&mut self, client: u32, until: u64, end: SpanEnd) {
         let Some(span) = self.spans.remove(&client) else {
             return;
         };
@@ -177,7 +177,7 @@ impl Run {
         for fault in open.filter(|fault| fault.meets(client, &span, until, end)) {
             let what = match (span.holds > 0, end) {
                 (true, _) => "held the lock",
-                (false, End::Held) => "may have held the lock",
+                (false, SpanEnd::Held) => "may have held the lock",
                 _ => "was acquiring",
             };
             fault.met = Some(format!("client {client} {what}"));
@@ -189,7 +189,7 @@ impl Run {
         let name = event.value["fault"].as_str().unwrap_or(&event.f);
         let phase = event.value["phase"].as_str();
         if phase == Some("start") {
-            self.faults.push(Fault {
+            self.faults.push(FaultSpan {
                 id,
                 name: name.to_owned(),
                 from: event.time,
@@ -223,9 +223,9 @@ impl Run {
 
     fn finish(mut self) -> Vec<Strike> {
         for client in self.spans.keys().copied().collect::<Vec<_>>() {
-            self.close(client, u64::MAX, End::Held);
+            self.close(client, u64::MAX, SpanEnd::Held);
         }
-        let strike = |fault: Fault| {
+        let strike = |fault: FaultSpan| {
             let met = fault.met.filter(|_| fault.void.is_none());
             Strike {
                 fault: fault.name,

@@ -145,7 +145,7 @@ impl Task {
             address,
             arrivals,
             stream: None,
-            replies: Replies::new(),
+            replies: Replies::default(),
             awaited: None,
         }
     }
@@ -213,7 +213,7 @@ impl Task {
     }
 
     async fn connect(&mut self) -> io::Result<TcpStream> {
-        self.replies = Replies::new();
+        self.replies = Replies::default();
         let stream = TcpStream::connect(&self.address).await?;
         stream.set_nodelay(true)?;
         Ok(stream)

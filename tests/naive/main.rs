@@ -2,7 +2,7 @@
 //!
 //! The search runs live programs and formal servers with absolute times and random
 //! tokens: no tables, no symbols, no abstraction, nothing minimised. It is written from
-//! docs/model.md and shares no code with `src/world/rules`. It sees little, but what it
+//! docs/model.md and shares no code with `crates/model/src/world/rules`. It sees little, but what it
 //! sees is so.
 
 mod compare;
@@ -34,11 +34,7 @@ const EFFORT: Effort = Effort {
 fn set(words: &str, ttl_ticks: u8) -> Vec<Switch> {
     let switch = |id: &str| {
         let fault = Fault::parse(id).expect("a fault's name");
-        Switch {
-            fault,
-            budget: 1,
-            size: fault.default_size(ttl_ticks),
-        }
+        fault.switch(ttl_ticks)
     };
     words.split_whitespace().map(switch).collect()
 }

@@ -9,10 +9,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::operations::{End, NOTHING, Op, Seen, UNNAMED, Why};
 use super::reader::{Problem, ReadError};
 use super::record::{Command, F, Record};
 use super::runs::Runs;
+use super::seen::{End, NOTHING, Op, Seen, UNNAMED, Why};
 use super::{Kind, Process};
 
 /// A command whose reply has not been read.

@@ -20,7 +20,7 @@ use super::{Kind, Process};
 
 /// Where a line stands among those of its time: first by group, then by the
 /// rest.
-type Place = (u8, u64, u64, String);
+type SortKey = (u8, u64, u64, String);
 
 const FAULT: u8 = 0;
 const REPLY: u8 = 1;
@@ -32,7 +32,7 @@ const FINAL: u8 = 6;
 
 /// Puts lines of one time, which stand as in the file, into their order.
 pub(super) fn order(records: Vec<Record>, operations: &Operations) -> Vec<Record> {
-    let mut placed: Vec<(Place, Record)> = records
+    let mut placed: Vec<(SortKey, Record)> = records
         .into_iter()
         .map(|record| (place(&record, operations), record))
         .collect();
@@ -47,7 +47,7 @@ pub(super) fn order(records: Vec<Record>, operations: &Operations) -> Vec<Record
     placed.into_iter().map(|(_, record)| record).collect()
 }
 
-fn place(record: &Record, operations: &Operations) -> Place {
+fn place(record: &Record, operations: &Operations) -> SortKey {
     let line = record.line;
     if let Some(client) = record.death() {
         return (DEATH, client.into(), line, String::new());
@@ -80,7 +80,7 @@ fn place(record: &Record, operations: &Operations) -> Place {
 
 /// Moves a death to before the first thing that its client could not have begun
 /// without it.
-fn die_earlier(placed: &mut Vec<(Place, Record)>, client: u32, operations: &Operations) {
+fn die_earlier(placed: &mut Vec<(SortKey, Record)>, client: u32, operations: &Operations) {
     let process = Process::Client(client);
     let mut open = operations.is_open(process);
     let mut forced = None;

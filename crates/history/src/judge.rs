@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::end::End;
 use super::instant;
-use super::operations::{Operations, Seen};
+use super::operations::Operations;
 use super::oracle;
 use super::order::Window;
 use super::reader::{Problem, ReadError, Reader};
 use super::record::F;
+use super::seen::Seen;
 use super::{Header, Kind};
 
 /// The schema name of a [`Judgement`].
@@ -140,7 +141,7 @@ pub fn judge<R: BufRead>(
     let mut oracles = oracle::all(&header);
     let mut window = Window::default();
     let mut operations = Operations::new(header.clients);
-    let mut run = Run::default();
+    let mut run = Totals::default();
     let mut see = |seen: Seen<'_>| {
         run.see(&seen);
         for oracle in &mut oracles {
@@ -216,13 +217,13 @@ fn take<R: BufRead>(
 
 /// What happened to the run as a whole.
 #[derive(Default)]
-struct Run {
+struct Totals {
     faults: BTreeMap<String, u64>,
     stalls: u64,
     stall_max_ms: f64,
 }
 
-impl Run {
+impl Totals {
     fn see(&mut self, seen: &Seen<'_>) {
         let Seen::Noted(record) = seen else { return };
         let Some(rare) = record.details.rare() else {

@@ -24,6 +24,22 @@
 //! | [`judge`] | all oracles over one pass |
 //! | [`timeline`] | who held when, small enough to be drawn |
 //!
+//! ```
+//! use lockproof_history::{FindingVerdict, JudgeOptions, Reader, judge};
+//!
+//! // Client 1 acquires while client 0 holds.
+//! let history = r#"{"schema":"lockproof.history/1","lock":"mine","workload":"hold","ttl_ms":2000,"clients":2,"nodes":1,"seed":1,"versions":{},"params":{}}
+//! {"time":0,"process":0,"type":"invoke","f":"acquire","value":{"token":"t0","key":"lock"}}
+//! {"time":400000,"process":0,"type":"ok","f":"acquire","value":{"validity_ms":null,"fence":null}}
+//! {"time":500000,"process":1,"type":"invoke","f":"acquire","value":{"token":"t1","key":"lock"}}
+//! {"time":900000,"process":1,"type":"ok","f":"acquire","value":{"validity_ms":null,"fence":null}}
+//! {"time":1000000,"process":"harness","type":"info","f":"end","value":{"complete":true}}
+//! "#;
+//! let judgement = judge(Reader::new(history.as_bytes())?, &JudgeOptions::default())?;
+//! assert_eq!(judgement.verdict(), FindingVerdict::Violated);
+//! # Ok::<(), lockproof_history::ReadError>(())
+//! ```
+//!
 //! Nothing here knows a socket, a clock or the rest of lockproof.
 
 mod commands;
@@ -41,6 +57,7 @@ mod record;
 mod reply;
 mod runs;
 mod scalar;
+mod seen;
 pub mod timeline;
 mod tree;
 mod writer;

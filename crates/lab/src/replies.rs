@@ -14,15 +14,17 @@ pub struct Replies {
     scanner: Scanner,
 }
 
-impl Replies {
-    /// Those of a new connection.
-    pub fn new() -> Replies {
+/// Those of a new connection.
+impl Default for Replies {
+    fn default() -> Replies {
         Replies {
             bytes: Vec::with_capacity(512),
             scanner: Scanner::new(FRAME_BYTES_MAX),
         }
     }
+}
 
+impl Replies {
     /// The next reply. Cancelling it loses nothing: what has come is kept.
     ///
     /// # Errors

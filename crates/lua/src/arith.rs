@@ -8,7 +8,7 @@ use super::error::{Refusal, RefusalKind};
 use super::model::{Clocks, TOO_FAR, Truth};
 use super::number;
 use super::text::{self, Piece, Span, Symbol, Text};
-use super::value::{self, Beyond, Clock, Duration, Place, Time, Value};
+use super::value::{self, Beyond, Clock, Duration, Offset, Time, Value};
 use std::sync::Arc;
 
 /// Why there is no result.
@@ -41,7 +41,7 @@ pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>,
             | Value::Time(_)
             | Value::Duration(_)
             | Value::Beyond(_)
-            | Value::Place(_) => Some(value.clone()),
+            | Value::Offset(_) => Some(value.clone()),
             _ => None,
         });
     };
@@ -76,7 +76,7 @@ pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>,
 
 /// The value of a fence: a number of which nothing is known but that it is above 0.
 pub fn fence() -> Value {
-    Value::Place(Arc::new(Place {
+    Value::Offset(Arc::new(Offset {
         plain: 0,
         symbols: vec![Symbol::Fence],
     }))
@@ -139,7 +139,7 @@ pub(super) fn arithmetic(op: Binary, a: &Value, b: &Value, clocks: &Clocks) -> R
                 _ => refuse(RefusalKind::Digits, DIGITS),
             }
         }
-        (Value::Place(_), _) | (_, Value::Place(_)) => places(op, a, b),
+        (Value::Offset(_), _) | (_, Value::Offset(_)) => places(op, a, b),
         (Value::Beyond(_), _) | (_, Value::Beyond(_)) => beyond(op, a, b),
         _ => durations(op, a, b),
     }
@@ -233,20 +233,20 @@ fn beyond(op: Binary, a: &Value, b: &Value) -> Result<Value, Odd> {
 }
 
 fn places(op: Binary, a: &Value, b: &Value) -> Result<Value, Odd> {
-    let moved = |place: &Place, by: f64| {
+    let moved = |place: &Offset, by: f64| {
         if by.fract() != 0.0 || by.abs() > 1e9 {
             return refuse(RefusalKind::Names, MEASURES);
         }
-        Ok(Value::Place(Arc::new(Place {
+        Ok(Value::Offset(Arc::new(Offset {
             plain: place.plain + by as i64,
             symbols: place.symbols.clone(),
         })))
     };
     match (op, a, b) {
-        (Binary::Add, Value::Place(place), Value::Number(n))
-        | (Binary::Add, Value::Number(n), Value::Place(place)) => moved(place, *n),
-        (Binary::Sub, Value::Place(place), Value::Number(n)) => moved(place, -n),
-        (Binary::Sub, Value::Place(a), Value::Place(b)) if a.is_as_long_as(b) => {
+        (Binary::Add, Value::Offset(place), Value::Number(n))
+        | (Binary::Add, Value::Number(n), Value::Offset(place)) => moved(place, *n),
+        (Binary::Sub, Value::Offset(place), Value::Number(n)) => moved(place, -n),
+        (Binary::Sub, Value::Offset(a), Value::Offset(b)) if a.is_as_long_as(b) => {
             Ok(Value::Number((a.plain - b.plain) as f64))
         }
         _ => refuse(RefusalKind::Names, MEASURES),
@@ -268,7 +268,7 @@ pub(super) fn negate(a: &Value) -> Result<Value, Odd> {
             least: !value.least,
         })),
         Value::Time(_) => refuse(RefusalKind::Digits, DIGITS),
-        Value::Place(_) => refuse(RefusalKind::Names, MEASURES),
+        Value::Offset(_) => refuse(RefusalKind::Names, MEASURES),
         _ => Err(Odd::Type),
     }
 }
@@ -295,16 +295,16 @@ pub(super) fn below(a: &Value, b: &Value, or_equal: bool, clocks: &Clocks) -> Re
         }
         (Value::Beyond(x), Value::Number(n)) => known_side(*x, *n).map(Truth::from),
         (Value::Number(n), Value::Beyond(x)) => known_side(*x, *n).map(|below| (!below).into()),
-        (Value::Place(place), Value::Number(n)) => length_below(place, *n).map(Truth::from),
-        (Value::Number(n), Value::Place(place)) => {
+        (Value::Offset(place), Value::Number(n)) => length_below(place, *n).map(Truth::from),
+        (Value::Number(n), Value::Offset(place)) => {
             length_below(place, *n).map(|below| (!below).into())
         }
-        (Value::Place(a), Value::Place(b)) if a.is_as_long_as(b) => {
+        (Value::Offset(a), Value::Offset(b)) if a.is_as_long_as(b) => {
             Ok((a.plain < b.plain || or_equal && a.plain == b.plain).into())
         }
         (Value::Beyond(_), Value::Duration(_) | Value::Beyond(_))
         | (Value::Duration(_), Value::Beyond(_)) => refuse(RefusalKind::Horizon, UNKNOWN),
-        (Value::Place(_), other) | (other, Value::Place(_)) if is_number(other) => {
+        (Value::Offset(_), other) | (other, Value::Offset(_)) if is_number(other) => {
             refuse(RefusalKind::Names, MEASURES)
         }
         (Value::Time(_), other) | (other, Value::Time(_)) if is_number(other) => {
@@ -344,7 +344,7 @@ fn known_side(value: Beyond, number: f64) -> Result<bool, Odd> {
 }
 
 /// Each symbol has at least one letter, and a fence is at least 1.
-fn length_below(place: &Place, number: f64) -> Result<bool, Odd> {
+fn length_below(place: &Offset, number: f64) -> Result<bool, Odd> {
     let least = place.plain as f64 + place.symbols.len() as f64;
     if place.symbols.is_empty() || least > number {
         return Ok((place.plain as f64) < number && place.symbols.is_empty());
@@ -417,15 +417,15 @@ pub(super) fn equal(a: &Value, b: &Value, clocks: &Clocks) -> Result<Truth, Refu
                 Err(Odd::Type) => Truth::No,
             }
         }
-        (Value::Place(place), Value::Number(n)) | (Value::Number(n), Value::Place(place)) => {
+        (Value::Offset(place), Value::Number(n)) | (Value::Number(n), Value::Offset(place)) => {
             match length_below(place, *n) {
                 Ok(_) => (place.symbols.is_empty() && place.plain as f64 == *n).into(),
                 Err(Odd::Refused(refusal)) => return Err(refusal),
                 Err(Odd::Type) => Truth::No,
             }
         }
-        (Value::Place(a), Value::Place(b)) if a.is_as_long_as(b) => (a.plain == b.plain).into(),
-        (Value::Place(_), Value::Place(_)) => {
+        (Value::Offset(a), Value::Offset(b)) if a.is_as_long_as(b) => (a.plain == b.plain).into(),
+        (Value::Offset(_), Value::Offset(_)) => {
             return Err(Refusal::new(RefusalKind::Names, MEASURES));
         }
         _ if is_odd(a) && is_odd(b) => {
@@ -438,7 +438,7 @@ pub(super) fn equal(a: &Value, b: &Value, clocks: &Clocks) -> Result<Truth, Refu
 fn is_odd(value: &Value) -> bool {
     matches!(
         value,
-        Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Place(_)
+        Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Offset(_)
     )
 }
 
@@ -615,7 +615,7 @@ pub(super) fn to_text(value: &Value, clocks: &Clocks) -> Result<Option<Text>, Re
         Value::Time(time) => time_text(*time, clocks)?,
         Value::Duration(duration) => Text::symbolic(Symbol::Span(whole_span(*duration)?).text()),
         Value::Beyond(_) => return Err(Refusal::new(RefusalKind::Horizon, UNKNOWN)),
-        Value::Place(_) => return Err(Refusal::new(RefusalKind::Names, MEASURES)),
+        Value::Offset(_) => return Err(Refusal::new(RefusalKind::Names, MEASURES)),
         _ => return Ok(None),
     }))
 }

@@ -49,6 +49,12 @@ impl std::fmt::Display for Refusal {
     }
 }
 
+/// What a run comes to, unless it stopped.
+pub type VmResult<T> = Result<T, Stop>;
+
+/// What a function returns.
+pub type Returned = VmResult<Vec<Value>>;
+
 /// Why a run stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stop {

@@ -42,13 +42,13 @@ mod vm;
 
 pub use arith::{fence, same_text};
 pub use code::Code;
-pub use error::{Refusal, RefusalKind, Stop};
+pub use error::{Refusal, RefusalKind, Returned, Stop, VmResult};
 pub use heap::{Function, Heap, Key, Store, Table};
 pub use lexer::SyntaxError;
 pub use machine::{BUDGET, MEMORY, is_remembered};
 pub use model::{Clocks, MOMENT_MS, Scale, Truth, mark, view};
 pub use order::{count as orders_of, permutation};
 pub use value::{
-    Beyond, CellId, Clock, Duration, FunctionId, Moment, Native, Place, TableId, Time, Value,
+    Beyond, CellId, Clock, Duration, FunctionId, Moment, Native, Offset, TableId, Time, Value,
 };
 pub use vm::{Flow, Host, Lines, Machine, NoHost, Pause, Thread, Vm};

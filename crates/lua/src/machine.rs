@@ -278,7 +278,7 @@ impl Machine {
             }
             Value::Beyond(beyond) if beyond.least => format!("more than {}", beyond.bound),
             Value::Beyond(beyond) => format!("less than {}", beyond.bound),
-            Value::Place(_) => "the length of a text with a token in it".into(),
+            Value::Offset(_) => "the length of a text with a token in it".into(),
             Value::Table(_) if depth == 0 => "{...}".into(),
             Value::Table(id) => self.display_table(self.heap.get(*id), depth - 1),
             Value::Function(_) | Value::Native(_) | Value::Cell(_) => "a function".into(),
@@ -375,7 +375,7 @@ impl Writer<'_> {
                 self.out.push(11 + u8::from(beyond.least));
                 self.out.extend_from_slice(&beyond.bound.to_le_bytes());
             }
-            Value::Place(place) => {
+            Value::Offset(place) => {
                 self.out.push(13);
                 self.number(place.plain);
                 for symbol in &place.symbols {

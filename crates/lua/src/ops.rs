@@ -3,12 +3,12 @@
 
 use super::arith::{self, Odd};
 use super::ast::Binary;
-use super::error::{RefusalKind, Stop};
 use super::heap::Key;
 use super::model::Truth;
 use super::text::Text;
-use super::value::{Place, Value};
+use super::value::{Offset, Value};
 use super::vm::{Host, Vm};
+use crate::error::{RefusalKind, Stop, VmResult};
 use std::sync::Arc;
 
 /// Tables behind tables, as MAXTAGLOOP.
@@ -17,7 +17,6 @@ const CHAIN_MAX: usize = 100;
 const TIME_AS_KEY: &str =
     "uses a time, a measured duration or the length of a token as the key of a table";
 
-type Run<T> = Result<T, Stop>;
 type Called = super::code::Called;
 
 impl Vm<'_> {
@@ -34,7 +33,7 @@ impl Vm<'_> {
     }
 
     /// A value as a key; texts with symbols must be told from those in the table.
-    fn key(&self, table: super::value::TableId, key: &Value) -> Run<Option<Key>> {
+    fn key(&self, table: super::value::TableId, key: &Value) -> VmResult<Option<Key>> {
         match key {
             Value::Text(text) if text.is_symbolic() => {
                 if super::text::has_open_reading(text.bytes()) {
@@ -54,7 +53,7 @@ impl Vm<'_> {
                 }
                 Ok(Key::of(key))
             }
-            Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Place(_) => {
+            Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Offset(_) => {
                 Err(self.refuse(RefusalKind::Digits, TIME_AS_KEY))
             }
             _ => Ok(Key::of(key)),
@@ -68,7 +67,7 @@ impl Vm<'_> {
         table: &Value,
         key: &Value,
         called: Option<&Called>,
-    ) -> Run<Value> {
+    ) -> VmResult<Value> {
         self.pay_for([key])?;
         let mut at = table.clone();
         for _ in 0..CHAIN_MAX {
@@ -105,7 +104,7 @@ impl Vm<'_> {
         key: Value,
         value: Value,
         called: Option<&Called>,
-    ) -> Run<()> {
+    ) -> VmResult<()> {
         self.pay_for([&key])?;
         let mut at = table.clone();
         for _ in 0..CHAIN_MAX {
@@ -145,7 +144,7 @@ impl Vm<'_> {
         place: Option<Key>,
         key: &Value,
         value: Value,
-    ) -> Run<()> {
+    ) -> VmResult<()> {
         let Some(place) = place else {
             return Err(self.run_error(match key {
                 Value::Nil => "table index is nil",
@@ -173,13 +172,13 @@ impl Vm<'_> {
         id: super::value::TableId,
         key: &Value,
         value: Value,
-    ) -> Run<()> {
+    ) -> VmResult<()> {
         let place = self.key(id, key)?;
         self.raw_set(id, place, key, value)
     }
 
     /// A field without metatables.
-    pub(super) fn get_raw(&self, id: super::value::TableId, key: &Value) -> Run<Value> {
+    pub(super) fn get_raw(&self, id: super::value::TableId, key: &Value) -> VmResult<Value> {
         let place = self.key(id, key)?;
         Ok(place.map_or(Value::Nil, |key| self.machine.heap.get(id).get(&key)))
     }
@@ -188,7 +187,7 @@ impl Vm<'_> {
     ///
     /// # Errors
     /// If that depends on what the model does not have.
-    pub fn number(&self, value: &Value) -> Run<Option<Value>> {
+    pub fn number(&self, value: &Value) -> VmResult<Option<Value>> {
         arith::to_number(value, &self.machine.clocks).map_err(|refusal| self.refused(refusal))
     }
 
@@ -198,7 +197,7 @@ impl Vm<'_> {
         op: Binary,
         a: Value,
         b: Value,
-    ) -> Run<Value> {
+    ) -> VmResult<Value> {
         if let (Value::Number(x), Value::Number(y)) = (&a, &b) {
             let odd = arith::arithmetic(
                 op,
@@ -248,7 +247,7 @@ impl Vm<'_> {
         event: &str,
         a: &Value,
         b: &Value,
-    ) -> Run<Option<Value>> {
+    ) -> VmResult<Option<Value>> {
         let mut method = self.metamethod(a, event);
         if method == Value::Nil {
             method = self.metamethod(b, event);
@@ -260,7 +259,7 @@ impl Vm<'_> {
         Ok(Some(found.into_iter().next().unwrap_or(Value::Nil)))
     }
 
-    pub(super) fn negate(&mut self, host: &mut dyn Host, a: Value) -> Run<Value> {
+    pub(super) fn negate(&mut self, host: &mut dyn Host, a: Value) -> VmResult<Value> {
         if let Some(number) = self.number(&a)? {
             match arith::negate(&number) {
                 Ok(value) => return Ok(value),
@@ -275,7 +274,7 @@ impl Vm<'_> {
         Err(self.type_error("perform arithmetic on", &a, called.as_ref()))
     }
 
-    pub(super) fn length(&mut self, a: &Value) -> Run<Value> {
+    pub(super) fn length(&mut self, a: &Value) -> VmResult<Value> {
         match a {
             Value::Table(id) => Ok(Value::Number(self.length_of(*id)? as f64)),
             Value::Text(text) => Ok(length_of(text)),
@@ -287,7 +286,7 @@ impl Vm<'_> {
     }
 
     /// The length of a list.
-    pub(super) fn length_of(&self, id: super::value::TableId) -> Run<i64> {
+    pub(super) fn length_of(&self, id: super::value::TableId) -> VmResult<i64> {
         let table = self.machine.heap.get(id);
         match table.has_holes() {
             false => Ok(table.length() as i64),
@@ -302,7 +301,7 @@ impl Vm<'_> {
     ///
     /// # Errors
     /// If the text depends on what the model does not have.
-    pub fn part(&self, value: &Value) -> Run<Option<Text>> {
+    pub fn part(&self, value: &Value) -> VmResult<Option<Text>> {
         arith::to_text(value, &self.machine.clocks).map_err(|refusal| self.refused(refusal))
     }
 
@@ -310,13 +309,13 @@ impl Vm<'_> {
     ///
     /// # Errors
     /// If they are too long, or cannot be joined.
-    pub fn join(&mut self, parts: &[Text]) -> Run<Text> {
+    pub fn join(&mut self, parts: &[Text]) -> VmResult<Text> {
         self.allocate(parts.iter().map(|part| part.bytes().len()).sum())?;
         arith::join(parts).map_err(|refusal| self.refused(refusal))
     }
 
     /// `a .. b .. c`, from the right.
-    pub(super) fn concat(&mut self, host: &mut dyn Host, mut parts: Vec<Value>) -> Run<Value> {
+    pub(super) fn concat(&mut self, host: &mut dyn Host, mut parts: Vec<Value>) -> VmResult<Value> {
         while parts.len() > 1 {
             // As many as are texts are joined at once.
             let mut texts = Vec::new();
@@ -350,11 +349,11 @@ impl Vm<'_> {
     }
 
     /// Equality without metatables.
-    pub(super) fn raw_equal(&self, a: &Value, b: &Value) -> Run<Truth> {
+    pub(super) fn raw_equal(&self, a: &Value, b: &Value) -> VmResult<Truth> {
         arith::equal(a, b, &self.machine.clocks).map_err(|refusal| self.refused(refusal))
     }
 
-    fn equals(&mut self, host: &mut dyn Host, a: &Value, b: &Value) -> Run<Truth> {
+    fn equals(&mut self, host: &mut dyn Host, a: &Value, b: &Value) -> VmResult<Truth> {
         let truth = self.raw_equal(a, b)?;
         if truth != Truth::No {
             return Ok(truth);
@@ -375,7 +374,7 @@ impl Vm<'_> {
         op: Binary,
         a: &Value,
         b: &Value,
-    ) -> Run<Truth> {
+    ) -> VmResult<Truth> {
         match op {
             Binary::Eq => self.equals(host, a, b),
             Binary::Ne => Ok(self.equals(host, a, b)?.not()),
@@ -393,7 +392,7 @@ impl Vm<'_> {
         a: &Value,
         b: &Value,
         or_equal: bool,
-    ) -> Run<Truth> {
+    ) -> VmResult<Truth> {
         match arith::below(a, b, or_equal, &self.machine.clocks) {
             Ok(truth) => return Ok(truth),
             Err(Odd::Refused(refusal)) => return Err(self.refused(refusal)),
@@ -420,7 +419,7 @@ impl Vm<'_> {
         event: &str,
         a: &Value,
         b: &Value,
-    ) -> Run<Option<bool>> {
+    ) -> VmResult<Option<bool>> {
         let (one, other) = (self.metamethod(a, event), self.metamethod(b, event));
         if one == Value::Nil || one != other {
             return Ok(None);
@@ -434,13 +433,13 @@ impl Vm<'_> {
 pub(super) fn length_of(text: &Text) -> Value {
     match text.as_plain() {
         Some(plain) => Value::Number(plain.len() as f64),
-        None => Value::Place(Arc::new(place_after(text.bytes()))),
+        None => Value::Offset(Arc::new(place_after(text.bytes()))),
     }
 }
 
 /// The place behind all of a text.
-pub(super) fn place_after(text: &[u8]) -> Place {
-    let mut place = Place {
+pub(super) fn place_after(text: &[u8]) -> Offset {
+    let mut place = Offset {
         plain: 0,
         symbols: Vec::new(),
     };

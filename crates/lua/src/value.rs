@@ -120,17 +120,17 @@ pub struct Beyond {
 
 /// A place in a text behind symbols, or the length of one with symbols in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct Offset {
     /// Bytes that are no symbols'.
     pub plain: i64,
     /// The symbols before it, sorted.
     pub symbols: Vec<Symbol>,
 }
 
-impl Place {
+impl Offset {
     /// What both have before them takes as much room, whatever it happens to be. Of a
     /// duration or a fence the same symbol stands for many numbers.
-    pub fn is_as_long_as(&self, other: &Place) -> bool {
+    pub fn is_as_long_as(&self, other: &Offset) -> bool {
         let fixed = |symbol: &Symbol| match symbol {
             Symbol::Name(_) | Symbol::Time(..) | Symbol::Far(_) => true,
             Symbol::Span(_) | Symbol::Count(_) | Symbol::Fence => false,
@@ -161,7 +161,7 @@ pub enum Value {
     Time(Time),
     Duration(Duration),
     Beyond(Beyond),
-    Place(Arc<Place>),
+    Offset(Arc<Offset>),
     /// A local that functions share; stands on stacks only.
     Cell(CellId),
 }
@@ -186,7 +186,7 @@ impl Value {
             | Value::Time(_)
             | Value::Duration(_)
             | Value::Beyond(_)
-            | Value::Place(_) => "number",
+            | Value::Offset(_) => "number",
             Value::Text(_) => "string",
             Value::Table(_) => "table",
             Value::Function(_) | Value::Native(_) | Value::Cell(_) => "function",

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::arith;
 use super::code::{Called, Code, Constant, MANY, Op, Proto, UpFrom};
-use super::error::{RefusalKind, Stop};
+use super::error::{RefusalKind, Returned, Stop, VmResult};
 use super::heap::{Function, Heap, Key, Table};
 use super::library;
 use super::model::{Clocks, Truth};
@@ -149,8 +149,6 @@ pub(super) enum Running {
     Inner,
 }
 
-type Run<T> = Result<T, Stop>;
-
 enum Next {
     On,
     Pause(Pause),
@@ -188,7 +186,7 @@ impl<'m> Vm<'m> {
     ///
     /// # Errors
     /// See [`Stop`].
-    pub fn resume(&mut self, host: &mut dyn Host, values: Vec<Value>) -> Run<Pause> {
+    pub fn resume(&mut self, host: &mut dyn Host, values: Vec<Value>) -> VmResult<Pause> {
         if self.thread.is_new() {
             let args = self.thread.stack.split_off(1);
             let function = self.thread.stack.pop().unwrap_or(Value::Nil);
@@ -209,12 +207,7 @@ impl<'m> Vm<'m> {
     ///
     /// # Errors
     /// See [`Stop`].
-    pub fn call(
-        &mut self,
-        host: &mut dyn Host,
-        function: &Value,
-        args: Vec<Value>,
-    ) -> Run<Vec<Value>> {
+    pub fn call(&mut self, host: &mut dyn Host, function: &Value, args: Vec<Value>) -> Returned {
         self.charge(10)?;
         if self.nested >= NESTED_MAX {
             return Err(self.error("C stack overflow"));
@@ -232,12 +225,7 @@ impl<'m> Vm<'m> {
         result
     }
 
-    fn call_inside(
-        &mut self,
-        host: &mut dyn Host,
-        function: &Value,
-        args: Vec<Value>,
-    ) -> Run<Vec<Value>> {
+    fn call_inside(&mut self, host: &mut dyn Host, function: &Value, args: Vec<Value>) -> Returned {
         match function {
             Value::Function(id) => {
                 let depth = self.thread.frames.len();
@@ -274,7 +262,7 @@ impl<'m> Vm<'m> {
         }
     }
 
-    fn native(&mut self, host: &mut dyn Host, native: Native, args: Vec<Value>) -> Run<Flow> {
+    fn native(&mut self, host: &mut dyn Host, native: Native, args: Vec<Value>) -> VmResult<Flow> {
         self.charge(5)?;
         self.pay_for(&args)?;
         match library::function(native.id) {
@@ -294,7 +282,7 @@ impl<'m> Vm<'m> {
         object: Value,
         mut args: Vec<Value>,
         called: Option<&Called>,
-    ) -> Run<(Value, Vec<Value>)> {
+    ) -> VmResult<(Value, Vec<Value>)> {
         let meta = self.metamethod(&object, "__call");
         if !matches!(meta, Value::Function(_) | Value::Native(_)) {
             let hidden =
@@ -329,7 +317,7 @@ impl<'m> Vm<'m> {
 
     // ---- the loop ----
 
-    fn run(&mut self, host: &mut dyn Host, depth: usize) -> Run<Pause> {
+    fn run(&mut self, host: &mut dyn Host, depth: usize) -> VmResult<Pause> {
         let code = Arc::clone(&self.machine.code);
         loop {
             let Some(frame) = self.thread.frames.last_mut() else {
@@ -363,7 +351,7 @@ impl<'m> Vm<'m> {
         }
     }
 
-    fn step(&mut self, host: &mut dyn Host, proto: &Proto, op: Op, base: usize) -> Run<Next> {
+    fn step(&mut self, host: &mut dyn Host, proto: &Proto, op: Op, base: usize) -> VmResult<Next> {
         match op {
             Op::Nil => self.push(Value::Nil),
             Op::Bool(value) => self.push(Value::Bool(value)),
@@ -544,7 +532,7 @@ impl<'m> Vm<'m> {
         function.cells.get(usize::from(up)).copied()
     }
 
-    fn make_function(&mut self, index: u32, base: usize) -> Run<()> {
+    fn make_function(&mut self, index: u32, base: usize) -> VmResult<()> {
         self.allocate(64)?;
         let code = Arc::clone(&self.machine.code);
         let mut cells = Vec::new();
@@ -567,7 +555,7 @@ impl<'m> Vm<'m> {
         Ok(())
     }
 
-    fn set_list(&mut self, from: u32, open: bool) -> Run<()> {
+    fn set_list(&mut self, from: u32, open: bool) -> VmResult<()> {
         let count = match (open, self.thread.frames.last()) {
             (true, Some(frame)) => frame.many as usize,
             _ => 1,
@@ -593,7 +581,7 @@ impl<'m> Vm<'m> {
         Ok(())
     }
 
-    fn for_prepare(&mut self, slot: usize, exit: u32) -> Run<()> {
+    fn for_prepare(&mut self, slot: usize, exit: u32) -> VmResult<()> {
         for (index, what) in ["initial", "limit", "step"].into_iter().enumerate() {
             let value = self.thread.stack[slot + index].clone();
             self.pay_for([&value])?;

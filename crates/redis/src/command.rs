@@ -6,24 +6,12 @@
 
 use lockproof_lua::RefusalKind;
 
+use super::call::{Answer, Call};
 use super::engine::ScriptEngine;
 use super::refusal::Refusal;
 use super::server::{Dialect, Server};
 use super::{Bytes, Reply};
 use super::{connection, hashes, keys, lists, pubsub, scripting, sorted_sets, strings};
-
-/// What a handler answers.
-pub(super) type Answer = Result<Reply, Refusal>;
-
-/// How a command came in.
-pub(super) struct Call<'a> {
-    /// The command's name in lower case.
-    pub name: &'static str,
-    /// Name and arguments; the arity has been checked.
-    pub argv: &'a [Bytes],
-    /// Who sent it.
-    pub connection: u32,
-}
 
 /// What runs a command.
 #[derive(Clone, Copy)]

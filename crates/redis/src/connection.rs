@@ -1,6 +1,6 @@
 //! Commands about the connection and the server as such.
 
-use super::command::{Answer, Call};
+use super::call::{Answer, Call};
 use super::number::parse_i64;
 use super::refusal::Refusal;
 use super::{Reply, Server};

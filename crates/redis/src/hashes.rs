@@ -1,6 +1,6 @@
 //! Commands on hashes.
 
-use super::command::{Answer, Call};
+use super::call::{Answer, Call};
 use super::refusal::Refusal;
 use super::value::Hash;
 use super::{Bytes, Reply, Server};

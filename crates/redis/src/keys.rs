@@ -3,7 +3,7 @@
 use lockproof_lua::text::{Span, Symbol};
 use lockproof_lua::{MOMENT_MS, RefusalKind};
 
-use super::command::{Answer, Call};
+use super::call::{Answer, Call};
 use super::refusal::Refusal;
 use super::server::End;
 use super::{Bytes, Reply, Server};

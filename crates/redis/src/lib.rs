@@ -15,6 +15,19 @@
 //! | [`notes`](Notes) | what an execution noticed besides its reply |
 //! | `refusal` | the error replies |
 //!
+//! ```
+//! use lockproof_redis::{Reply, ScriptEngine, Server};
+//!
+//! let mut server = Server::new(1_700_000_000_000);
+//! let mut scripts = ScriptEngine::new()?;
+//! let set = ["SET", "lock", "a", "NX", "PX", "3000"].map(|word| word.into());
+//! assert_eq!(server.execute(&mut scripts, 1, &set), Reply::Status("OK".into()));
+//! assert_eq!(server.execute(&mut scripts, 2, &set), Reply::Nil);
+//! server.advance(3001); // the key's life is over
+//! assert_eq!(server.execute(&mut scripts, 2, &set), Reply::Status("OK".into()));
+//! # Ok::<(), lockproof_redis::EngineError>(())
+//! ```
+//!
 //! Two other designs were rejected. Embedding a ready-made Redis clone would
 //! bring its own clock and threads, and no clone answers with Redis's exact
 //! errors. Modelling each lock's few commands by hand would be smaller, but
@@ -22,6 +35,7 @@
 //! lock's own commands and scripts can be compared with the real server on
 //! inputs that no lock would ever send.
 
+mod call;
 mod command;
 mod connection;
 mod engine;
@@ -41,9 +55,9 @@ mod value;
 
 pub use command::{Command, commands};
 pub use engine::{EngineError, ScriptEngine, compile_script};
-pub use notes::{Notes, Place};
+pub use notes::{KeyPart, Notes};
 pub use operand::no_name;
-pub use server::{Dialect, End, Message, Server};
+pub use server::{Dialect, End, Published, Server};
 pub use value::{Hash, List, SortedSet, Value};
 
 /// A byte string as Redis stores and sends it.

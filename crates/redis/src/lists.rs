@@ -1,6 +1,6 @@
 //! Commands on lists.
 
-use super::command::{Answer, Call};
+use super::call::{Answer, Call};
 use super::refusal::Refusal;
 use super::value::List;
 use super::{Bytes, Reply, Server};

@@ -12,7 +12,7 @@ use super::Bytes;
 
 /// A part of a keyspace: a key, and where it is a collection, an element of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct KeyPart {
     pub key: Bytes,
     /// The field of a hash, the member of a sorted set, the item of a list.
     pub element: Option<Bytes>,
@@ -25,7 +25,7 @@ pub struct Notes {
     /// did it (then the refusal has its line).
     pub refusal: Option<(Refusal, bool)>,
     /// Values that were written, also over equal ones.
-    pub written: Vec<Place>,
+    pub written: Vec<KeyPart>,
     /// Keys whose expiry was set, also to the very end that it had.
     pub expiries: Vec<Bytes>,
     /// Lives that were given to keys, in ms, ticks left out.

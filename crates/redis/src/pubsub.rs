@@ -4,7 +4,7 @@
 //! a real server's order is unspecified. Patterns and shards are left out: no
 //! lock of the catalogue uses them.
 
-use super::command::{Answer, Call};
+use super::call::{Answer, Call};
 use super::{Bytes, Reply, Server};
 
 pub(super) fn publish(server: &mut Server, call: &Call<'_>) -> Answer {

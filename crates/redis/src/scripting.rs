@@ -4,7 +4,7 @@
 //! loses it at a restart; that is how a client comes to see NOSCRIPT. Compiled
 //! functions are the [`ScriptEngine`]'s, which is no part of the state.
 
-use super::command::{Answer, Call};
+use super::call::{Answer, Call};
 use super::engine::{Job, ScriptEngine, Sha, says_that_it_writes};
 use super::number::parse_i64;
 use super::refusal::Refusal;

@@ -15,7 +15,7 @@ use lockproof_lua::Scale;
 use lockproof_lua::text::Span;
 
 use super::engine::{ScriptEngine, Sha};
-use super::notes::{Notes, Place};
+use super::notes::{KeyPart, Notes};
 use super::refusal::Refusal;
 use super::value::{Kind, Value};
 use super::{Bytes, Reply, command};
@@ -36,7 +36,7 @@ pub enum Dialect {
 
 /// A message on its way to a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Message {
+pub struct Published {
     /// The connection that subscribed.
     pub connection: u32,
     /// The channel it was published on.
@@ -105,7 +105,7 @@ pub struct Server {
     keys: BTreeMap<Bytes, Entry>,
     scripts: BTreeMap<Sha, Arc<[u8]>>,
     subscriptions: BTreeMap<Bytes, BTreeSet<u32>>,
-    messages: Vec<Message>,
+    messages: Vec<Published>,
     watch: Watch,
 }
 
@@ -180,7 +180,7 @@ impl Server {
 
     /// A value was written, also over an equal one.
     pub(super) fn wrote(&mut self, key: &Bytes, element: Option<&Bytes>) {
-        let place = Place {
+        let place = KeyPart {
             key: key.clone(),
             element: element.cloned(),
         };
@@ -316,7 +316,7 @@ impl Server {
 
     /// Takes the messages that were published since the last call, in order;
     /// one published message is one entry a subscriber.
-    pub fn take_messages(&mut self) -> Vec<Message> {
+    pub fn take_messages(&mut self) -> Vec<Published> {
         std::mem::take(&mut self.messages)
     }
 
@@ -326,7 +326,7 @@ impl Server {
             return 0;
         };
         self.messages
-            .extend(listeners.iter().map(|connection| Message {
+            .extend(listeners.iter().map(|connection| Published {
                 connection: *connection,
                 channel: channel.clone(),
                 payload: payload.clone(),

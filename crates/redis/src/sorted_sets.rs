@@ -1,6 +1,6 @@
 //! Commands on sorted sets.
 
-use super::command::{Answer, Call};
+use super::call::{Answer, Call};
 use super::lists::index_range;
 use super::number::{parse_bound, parse_i64, reply_text};
 use super::refusal::Refusal;

@@ -2,7 +2,7 @@
 
 use lockproof_lua::text::Symbol;
 
-use super::command::{Answer, Call};
+use super::call::{Answer, Call};
 use super::operand::Amount;
 use super::refusal::Refusal;
 use super::server::{Dialect, End};

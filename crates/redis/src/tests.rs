@@ -183,7 +183,7 @@ fn a_subscriber_gets_messages_and_may_do_little_else() {
     assert_eq!(reply, Reply::Int(1));
     assert_eq!(
         bench.server.take_messages(),
-        [Message {
+        [Published {
             connection: 1,
             channel: b"c".to_vec(),
             payload: b"m".to_vec()

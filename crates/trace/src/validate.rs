@@ -36,7 +36,7 @@ pub enum Inconsistency {
 pub fn validate(trace: &Trace) -> Result<(), Inconsistency> {
     setup(&trace.setup).map_err(Inconsistency::Setup)?;
     head(trace).map_err(Inconsistency::Setup)?;
-    let mut run = Run::new(&trace.setup);
+    let mut run = Progress::new(&trace.setup);
     for (i, step) in trace.steps.iter().enumerate() {
         run.step(step).map_err(|problem| Inconsistency::Step {
             step: i + 1,
@@ -130,7 +130,7 @@ fn head(trace: &Trace) -> Result<(), String> {
 }
 
 /// One message's life, as far as it has come.
-pub(super) struct Message {
+pub(super) struct InFlight {
     pub(super) client: u8,
     pub(super) node: u8,
     pub(super) executed: Option<Reply>,
@@ -148,10 +148,10 @@ pub(super) struct Message {
 type Definite = bool;
 
 /// What the steps so far add up to.
-pub(super) struct Run<'a> {
+pub(super) struct Progress<'a> {
     pub(super) setup: &'a Setup,
     pub(super) ticks: u32,
-    pub(super) messages: BTreeMap<u32, Message>,
+    pub(super) messages: BTreeMap<u32, InFlight>,
     pub(super) clients_stopped: BTreeSet<u8>,
     pub(super) clients_dead: BTreeSet<u8>,
     pub(super) nodes_stopped: BTreeSet<u8>,
@@ -171,9 +171,9 @@ pub(super) struct Run<'a> {
     pub(super) gone: BTreeSet<(u8, bool)>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> Progress<'a> {
     fn new(setup: &'a Setup) -> Self {
-        Run {
+        Progress {
             setup,
             ticks: 0,
             messages: BTreeMap::new(),
@@ -307,7 +307,7 @@ impl<'a> Run<'a> {
         self.acts(client)?;
         self.node(node)?;
         ensure(!argv.is_empty(), || "the command is empty".into())?;
-        let message = Message {
+        let message = InFlight {
             client,
             node,
             executed: None,
@@ -333,7 +333,7 @@ impl<'a> Run<'a> {
         client: u8,
         node: u8,
         id: u32,
-    ) -> Result<&mut Message, String> {
+    ) -> Result<&mut InFlight, String> {
         self.client(client)?;
         self.node(node)?;
         let message = self

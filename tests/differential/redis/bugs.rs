@@ -3,7 +3,7 @@
 //! Each is a mistake that a model of Redis can really make: an off-by-one ms,
 //! an option forgotten, a conversion taken from the wrong language version.
 
-use lockproof::redis::{Bytes, Dialect, End, Message, Reply, ScriptEngine, Server, Value};
+use lockproof::redis::{Bytes, Dialect, End, Published, Reply, ScriptEngine, Server, Value};
 use lockproof::trace::EPOCH_MS;
 use sha1::{Digest, Sha1};
 
@@ -91,7 +91,7 @@ impl Model {
     }
 
     pub fn take_messages(&mut self) -> Vec<Reply> {
-        let as_sent = |message: Message| {
+        let as_sent = |message: Published| {
             Reply::Array(vec![
                 Reply::Bulk(b"message".to_vec()),
                 Reply::Bulk(message.channel),

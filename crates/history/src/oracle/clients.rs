@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::Kind;
-use crate::operations::{End, Op, Seen, UNNAMED, Why};
 use crate::record::F;
+use crate::seen::{End, Op, Seen, UNNAMED, Why};
 
 /// How a client stands to a key; more is better for the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

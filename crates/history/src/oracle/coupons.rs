@@ -8,8 +8,8 @@
 //! knows. Without `setup` there is nothing to compare with but the takes
 //! themselves.
 
-use crate::operations::{End, Seen};
 use crate::record::F;
+use crate::seen::{End, Seen};
 use crate::{Finding, Kind};
 
 use super::Oracle;

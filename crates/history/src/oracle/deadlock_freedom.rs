@@ -3,8 +3,8 @@
 //! A failure proves something only if nobody who lives holds the lock, at any
 //! time of the attempt. A final acquire that names no key tried any of them.
 
-use crate::operations::{End, Op, Seen};
 use crate::record::F;
+use crate::seen::{End, Op, Seen};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;

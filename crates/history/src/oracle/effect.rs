@@ -15,8 +15,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::operations::{End, Op, Seen};
 use crate::record::F;
+use crate::seen::{End, Op, Seen};
 use crate::{Finding, Kind, Process};
 
 use super::Oracle;

@@ -9,8 +9,8 @@
 //! acquire's call and its success. So V surely lasts until call + validity, and
 //! lasts at most until success + validity.
 
-use crate::operations::{End, Op, Seen, Why};
 use crate::record::F;
+use crate::seen::{End, Op, Seen, Why};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;

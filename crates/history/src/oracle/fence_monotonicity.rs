@@ -8,8 +8,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::operations::{End, Op, Seen};
 use crate::record::F;
+use crate::seen::{End, Op, Seen};
 use crate::{Finding, Kind};
 
 use super::Oracle;

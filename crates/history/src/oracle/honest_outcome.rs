@@ -16,8 +16,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::operations::{End, Op, Seen};
 use crate::record::F;
+use crate::seen::{End, Op, Seen};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;

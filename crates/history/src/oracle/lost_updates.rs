@@ -10,8 +10,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::operations::{End, Op, Seen};
 use crate::record::{Element, F};
+use crate::seen::{End, Op, Seen};
 use crate::{Finding, Kind};
 
 use super::Oracle;

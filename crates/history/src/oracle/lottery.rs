@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
-use crate::operations::{End, Op, Seen, is_vague};
 use crate::record::{Element, F};
+use crate::seen::{End, Op, Seen, is_vague};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;

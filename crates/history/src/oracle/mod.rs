@@ -25,7 +25,7 @@ mod tally;
 mod top;
 mod wake_up;
 
-use super::operations::Seen;
+use super::seen::Seen;
 use super::{Finding, Header};
 
 /// A question to a history.

@@ -7,8 +7,8 @@
 //! A server may call a key by a name that no acquire named, because the lock made
 //! one of its own. Such a key belongs to whatever its owner holds.
 
-use crate::operations::{End, Op, Seen, is_vague};
 use crate::record::{F, LeftKey};
+use crate::seen::{End, Op, Seen, is_vague};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;

@@ -7,8 +7,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::operations::Seen;
 use crate::record::F;
+use crate::seen::Seen;
 use crate::{Finding, FindingVerdict, Kind};
 
 use super::Oracle;

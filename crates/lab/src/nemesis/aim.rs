@@ -126,13 +126,13 @@ impl Field<'_> {
             }
             struck.push(found.client);
             let stopped = self.clients.pause(found.client);
-            stopped.map_err(super::client_pause::failed("pause", found.client))?;
+            stopped.map_err(super::strike_clients::failed("pause", found.client))?;
             sleep(SETTLE).await;
             if self.clients.holders().contains(&found) {
                 return Ok(());
             }
             let resumed = self.clients.resume(found.client);
-            resumed.map_err(super::client_pause::failed("resume", found.client))?;
+            resumed.map_err(super::strike_clients::failed("resume", found.client))?;
             struck.pop();
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client_pause::{failed, processes, those_there, undo};
+use super::strike_clients::{failed, processes, those_there, undo};
 use super::target::{Target, resolve_clients};
 use super::{Fault, Field, Struck};
 

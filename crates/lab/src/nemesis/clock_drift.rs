@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::clock::ServerClock;
 use super::super::topology::Party;
-use super::clock_jump::set_clocks;
+use super::clocks::set_clocks;
 use super::target::{Target, names, resolve};
 use super::{Fault, Field, Struck};
 

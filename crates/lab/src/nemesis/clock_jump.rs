@@ -6,9 +6,10 @@
 use serde_json::json;
 
 use super::super::clock::ServerClock;
-use super::super::topology::{Party, Topology};
+use super::super::topology::Party;
+use super::clocks::set_clocks;
 use super::target::{Target, names, resolve};
-use super::{Fault, Field, NemesisError, Struck};
+use super::{Fault, Field, Struck};
 
 /// Clocks are off.
 #[derive(Clone, Debug)]
@@ -59,26 +60,4 @@ impl Fault for ClockJump {
             Ok(json!({}))
         })
     }
-}
-
-/// Changes clocks, and waits until their servers show it.
-pub(super) async fn set_clocks(
-    fault: &'static str,
-    parties: &[Party],
-    topology: &Topology,
-    change: impl Fn(&ServerClock),
-) -> Result<(), NemesisError> {
-    for party in parties {
-        let server = topology.server(*party)?;
-        let clock = server.clock().ok_or_else(|| NemesisError::NotApplicable {
-            fault,
-            why: format!("{party} has no clock of its own; start the topology with clocks"),
-        })?;
-        change(clock);
-        // One that is dead or stopped shows it later.
-        if topology.ask(*party, &["PING"]).await.is_some() {
-            server.sync_clock().await?;
-        }
-    }
-    Ok(())
 }

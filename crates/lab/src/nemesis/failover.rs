@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 
 use super::super::topology::{Party, Topology, TopologyError, TopologyKind};
 use super::aim::{self, When};
-use super::node_restart::Felled;
+use super::felled::Felled;
 use super::partition::{Bytes, Partition};
 use super::target::{Target, resolve_clients};
 use super::{Fault, Field, NemesisError, Struck};

@@ -20,8 +20,10 @@ mod client_skew;
 mod clients;
 mod clock_drift;
 mod clock_jump;
+mod clocks;
 mod error;
 mod failover;
+mod felled;
 mod flows;
 mod generate;
 mod links;
@@ -32,6 +34,7 @@ mod run;
 mod schedule;
 mod server_pause;
 mod spec;
+mod strike_clients;
 mod target;
 mod wait_timeout;
 

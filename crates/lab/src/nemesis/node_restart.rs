@@ -4,11 +4,12 @@
 //! written, because the page cache outlives a process. (What a power failure takes
 //! away is another fault.)
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::super::topology::{Party, Topology, TopologyError};
+use super::super::topology::Party;
+use super::felled::Felled;
 use super::target::{Target, names, resolve};
-use super::{Fault, Field, NemesisError, Struck};
+use super::{Fault, Field, Struck};
 
 /// Servers are dead until healed.
 #[derive(Clone, Debug)]
@@ -50,39 +51,5 @@ impl Fault for NodeRestart {
             let felled = Felled::Killed;
             felled.raise_all(&mut self.struck, field.topology).await
         })
-    }
-}
-
-/// What a fault did to the process of a server.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Felled {
-    Killed,
-    Paused,
-}
-
-impl Felled {
-    /// Takes it back.
-    pub async fn raise(self, party: Party, topology: &mut Topology) -> Result<(), TopologyError> {
-        match self {
-            Felled::Killed => topology.revive_server(party).await,
-            Felled::Paused => topology.resume_server(party).await,
-        }
-    }
-
-    /// Takes it back for each of these servers, also after an error; those that
-    /// failed stay in the list. Gives the first error.
-    pub async fn raise_all(
-        self,
-        struck: &mut Vec<Party>,
-        topology: &mut Topology,
-    ) -> Result<Value, NemesisError> {
-        let mut first = Ok(json!({}));
-        for party in std::mem::take(struck) {
-            if let Err(error) = self.raise(party, topology).await {
-                struck.push(party);
-                first = first.and(Err(error.into()));
-            }
-        }
-        first
     }
 }

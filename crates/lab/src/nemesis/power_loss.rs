@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::super::server::Persistence;
 use super::super::topology::Party;
 use super::aim::{PATIENCE, When};
-use super::node_restart::Felled;
+use super::felled::Felled;
 use super::target::{Target, names, resolve};
 use super::{Fault, Field, Struck};
 

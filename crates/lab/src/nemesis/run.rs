@@ -61,7 +61,7 @@ pub struct NemesisEvent {
 }
 
 /// A run under way.
-struct Run<'r, 'f, R> {
+struct Player<'r, 'f, R> {
     field: &'r mut Field<'f>,
     recorder: R,
     open: BTreeMap<u32, Box<dyn Fault>>,
@@ -87,7 +87,7 @@ impl Schedule {
         recorder: impl FnMut(NemesisEvent),
         stop: impl Future<Output = ()>,
     ) -> Result<(), NemesisError> {
-        let mut run = Run {
+        let mut run = Player {
             field,
             recorder,
             open: BTreeMap::new(),
@@ -99,7 +99,7 @@ impl Schedule {
     }
 }
 
-impl<R: FnMut(NemesisEvent)> Run<'_, '_, R> {
+impl<R: FnMut(NemesisEvent)> Player<'_, '_, R> {
     async fn steps(
         &mut self,
         schedule: &Schedule,

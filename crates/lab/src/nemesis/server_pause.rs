@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use super::super::topology::Party;
-use super::node_restart::Felled;
+use super::felled::Felled;
 use super::target::{Target, names, resolve};
 use super::{Fault, Field, Struck};
 

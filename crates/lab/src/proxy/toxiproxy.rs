@@ -101,7 +101,7 @@ pub struct Toxiproxy {
 
 /// Where a proxy of somebody else's toxiproxy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Endpoint {
     /// Where it listens, as the toxiproxy knows the address.
     pub listen: SocketAddr,
     /// Where we reach it.
@@ -190,7 +190,7 @@ impl Toxiproxy {
         ending: Cut,
     ) -> Result<ToxiproxyLink, ToxiproxyError> {
         let lease = PortLease::take()?;
-        let place = Place {
+        let place = Endpoint {
             listen: lease.address(),
             reached_at: lease.address(),
         };
@@ -203,7 +203,7 @@ impl Toxiproxy {
     pub async fn link_at(
         &self,
         name: &str,
-        place: Place,
+        place: Endpoint,
         upstream: SocketAddr,
         ending: Cut,
     ) -> Result<ToxiproxyLink, ToxiproxyError> {

@@ -33,7 +33,7 @@ impl Admin {
         stream.set_nodelay(true)?;
         Ok(Admin {
             stream,
-            replies: Replies::new(),
+            replies: Replies::default(),
         })
     }
 

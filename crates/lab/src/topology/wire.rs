@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::super::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing, Mode};
 use super::super::proxy::event::LinkId;
-use super::super::proxy::toxiproxy::{Place, Toxiproxy, ToxiproxyLink};
+use super::super::proxy::toxiproxy::{Endpoint, Toxiproxy, ToxiproxyLink};
 use super::super::proxy::{Applied, Cut, Direction, Link, LinkAction};
 use super::door::Way;
 use super::error::TopologyError;
@@ -197,7 +197,7 @@ impl WireMaker {
 
     /// Where the next proxy of an attached toxiproxy is to listen; `None` for one
     /// of our own.
-    fn attached_place(&self) -> Result<Option<Place>, TopologyError> {
+    fn attached_place(&self) -> Result<Option<Endpoint>, TopologyError> {
         let Some(attached) = &self.options.attach else {
             return Ok(None);
         };
@@ -206,7 +206,7 @@ impl WireMaker {
         let port = ports.next().ok_or_else(|| {
             TopologyError::Options("the attached toxiproxy has no port left".into())
         })?;
-        Ok(Some(Place {
+        Ok(Some(Endpoint {
             listen: SocketAddr::new(proxy.listen, port),
             reached_at: SocketAddr::new(proxy.api.ip(), port),
         }))

@@ -1,7 +1,6 @@
 //! The functions without a library.
 
-use super::Run;
-use crate::error::{RefusalKind, Stop};
+use crate::error::{RefusalKind, Returned, Stop};
 use crate::heap::Key;
 use crate::model::Truth;
 use crate::number;
@@ -10,7 +9,7 @@ use crate::text::Text;
 use crate::value::{TableId, Value};
 use crate::vm::{Host, Running, Vm};
 
-pub(super) fn assert(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn assert(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     if vm.any(&args, 1)?.is_true() {
         return Ok(args);
     }
@@ -24,7 +23,7 @@ pub(super) fn assert(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run
     Err(vm.error(message))
 }
 
-pub(super) fn error(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn error(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let level = vm.int(&args, 2, Some(1))?;
     let value = args.into_iter().next().unwrap_or(Value::Nil);
     let line = vm.line();
@@ -42,7 +41,7 @@ pub(super) fn error(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run 
     Err(Stop::Raised { value, line })
 }
 
-pub(super) fn getmetatable(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn getmetatable(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     Ok(vec![match vm.any(&args, 1)? {
         Value::Table(id) => {
             let protected = vm.metamethod(&Value::Table(id), "__metatable");
@@ -59,7 +58,7 @@ pub(super) fn getmetatable(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) 
     }])
 }
 
-pub(super) fn setmetatable(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn setmetatable(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let meta = match args.get(1) {
         Some(Value::Nil) => None,
@@ -76,13 +75,13 @@ pub(super) fn setmetatable(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) 
     Ok(vec![Value::Table(id)])
 }
 
-pub(super) fn ipairs(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn ipairs(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let step = super::native("", "(ipairs)").map_or(Value::Nil, Value::Native);
     Ok(vec![step, Value::Table(id), Value::Number(0.0)])
 }
 
-pub(super) fn ipairs_next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn ipairs_next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let next = Value::Number(vm.number_arg(&args, 2)? + 1.0);
     match vm.get_raw(id, &next)? {
@@ -91,13 +90,13 @@ pub(super) fn ipairs_next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -
     }
 }
 
-pub(super) fn pairs(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn pairs(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let step = super::native("", "next").map_or(Value::Nil, Value::Native);
     Ok(vec![step, Value::Table(id), Value::Nil])
 }
 
-pub(super) fn next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     vm.charge(2)?;
     let key = match args.get(1) {
@@ -114,7 +113,7 @@ pub(super) fn next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
 }
 
 /// Steps through a table in the order of its keys, also from one that is gone.
-pub(super) fn pairs_next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn pairs_next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     vm.charge(2)?;
     let key = args.get(1).and_then(Key::of);
@@ -177,7 +176,7 @@ const UNORDERED: &str = "goes through a table whose order nobody promises, and i
 fn caught(
     vm: &mut Vm<'_>,
     depth: (usize, usize),
-    result: Run,
+    result: Returned,
 ) -> Result<Result<Vec<Value>, Value>, Stop> {
     match result {
         Ok(values) => Ok(Ok(values)),
@@ -190,7 +189,7 @@ fn caught(
     }
 }
 
-pub(super) fn pcall(vm: &mut Vm<'_>, host: &mut dyn Host, mut args: Vec<Value>) -> Run {
+pub(super) fn pcall(vm: &mut Vm<'_>, host: &mut dyn Host, mut args: Vec<Value>) -> Returned {
     vm.any(&args, 1)?;
     let function = args.remove(0);
     let depth = (vm.thread.frames.len(), vm.thread.stack.len());
@@ -204,7 +203,7 @@ pub(super) fn pcall(vm: &mut Vm<'_>, host: &mut dyn Host, mut args: Vec<Value>) 
     })
 }
 
-pub(super) fn xpcall(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn xpcall(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Returned {
     let handler = vm.any(&args, 2)?;
     let depth = (vm.thread.frames.len(), vm.thread.stack.len());
     let result = vm.call(host, &args[0], Vec::new());
@@ -241,7 +240,7 @@ impl Vm<'_> {
     }
 }
 
-pub(super) fn rawequal(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn rawequal(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let (a, b) = (vm.any(&args, 1)?, vm.any(&args, 2)?);
     match vm.raw_equal(&a, &b)? {
         Truth::Yes => Ok(vec![Value::Bool(true)]),
@@ -250,20 +249,20 @@ pub(super) fn rawequal(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> R
     }
 }
 
-pub(super) fn rawget(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn rawget(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let key = vm.any(&args, 2)?;
     Ok(vec![vm.get_raw(id, &key)?])
 }
 
-pub(super) fn rawset(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn rawset(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let (key, value) = (vm.any(&args, 2)?, vm.any(&args, 3)?);
     vm.set_raw(id, &key, value)?;
     Ok(vec![Value::Table(id)])
 }
 
-pub(super) fn select(vm: &mut Vm<'_>, _: &mut dyn Host, mut args: Vec<Value>) -> Run {
+pub(super) fn select(vm: &mut Vm<'_>, _: &mut dyn Host, mut args: Vec<Value>) -> Returned {
     let count = args.len() as i64 - 1;
     if let Some(Value::Text(text)) = args.first()
         && text.bytes().first() == Some(&b'#')
@@ -282,7 +281,7 @@ pub(super) fn select(vm: &mut Vm<'_>, _: &mut dyn Host, mut args: Vec<Value>) ->
     Ok(args.split_off(from as usize))
 }
 
-pub(super) fn tonumber(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn tonumber(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let base = vm.int(&args, 2, Some(10))?;
     if base == 10 {
         let value = vm.any(&args, 1)?;
@@ -332,7 +331,7 @@ fn in_base(text: &[u8], base: u32) -> Option<f64> {
     })
 }
 
-pub(super) fn tostring(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn tostring(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Returned {
     let value = vm.any(&args, 1)?;
     let meta = vm.metamethod(&value, "__tostring");
     if meta != Value::Nil {
@@ -365,12 +364,12 @@ impl Vm<'_> {
     }
 }
 
-pub(super) fn type_of(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn type_of(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let value = vm.any(&args, 1)?;
     Ok(vec![Value::text(vm.type_of(&value))])
 }
 
-pub(super) fn unpack(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn unpack(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let length = match super::given(&args, 3) {
         true => 0,

@@ -1,7 +1,6 @@
 //! `string.format`, as C's `printf` prints.
 
-use super::Run;
-use crate::error::{RefusalKind, Stop};
+use crate::error::{RefusalKind, Returned, Stop};
 use crate::number::{c_exponent, not_finite, printf_g, split_exponent, to_i64};
 use crate::text::Text;
 use crate::value::Value;
@@ -178,7 +177,7 @@ fn with_zeros(value: f64, precision: usize) -> String {
     format!("{mantissa}{point}{}", c_exponent(exponent))
 }
 
-pub(super) fn format(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn format(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let template = vm.text_arg(&args, 1)?;
     if template.is_symbolic() {
         return Err(vm.refuse(

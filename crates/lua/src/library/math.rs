@@ -1,17 +1,16 @@
 //! The library `math`, without its random numbers.
 
-use super::Run;
-use crate::error::{RefusalKind, Stop};
+use crate::error::{RefusalKind, Returned, Stop};
 use crate::model::Truth;
 use crate::value::{Duration, Value};
 use crate::vm::{Host, Vm};
 
-fn one(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(f64) -> f64) -> Run {
+fn one(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(f64) -> f64) -> Returned {
     let value = vm.number_arg(args, 1)?;
     Ok(vec![Value::Number(f(value))])
 }
 
-fn two(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(f64, f64) -> f64) -> Run {
+fn two(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(f64, f64) -> f64) -> Returned {
     // C compilers look at the second argument first.
     let b = vm.number_arg(args, 2)?;
     let a = vm.number_arg(args, 1)?;
@@ -20,7 +19,7 @@ fn two(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(f64, f64) -> f64) -> Run {
 
 macro_rules! functions {
     ($($name:ident => $f:expr),* $(,)?) => {$(
-        pub(super) fn $name(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+        pub(super) fn $name(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
             one(vm, &args, $f)
         }
     )*};
@@ -44,19 +43,19 @@ functions! {
     tanh => f64::tanh,
 }
 
-pub(super) fn atan2(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn atan2(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     two(vm, &args, f64::atan2)
 }
 
-pub(super) fn fmod(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn fmod(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     two(vm, &args, |a, b| a % b)
 }
 
-pub(super) fn pow(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn pow(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     two(vm, &args, f64::powf)
 }
 
-pub(super) fn abs(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn abs(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Returned {
     match vm.numeric(&args, 1)? {
         Value::Number(value) => Ok(vec![Value::Number(value.abs())]),
         Value::Time(time) => Ok(vec![Value::Time(time)]),
@@ -79,7 +78,7 @@ fn open(vm: &Vm<'_>) -> Stop {
 }
 
 /// Whole ms stay whole ms; a time has no parts of a ms.
-fn rounded(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(f64) -> f64) -> Run {
+fn rounded(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(f64) -> f64) -> Returned {
     let value = vm.numeric(args, 1)?;
     Ok(vec![match value {
         Value::Number(value) => Value::Number(f(value)),
@@ -93,15 +92,15 @@ fn rounded(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(f64) -> f64) -> Run {
     }])
 }
 
-pub(super) fn floor(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn floor(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     rounded(vm, &args, f64::floor)
 }
 
-pub(super) fn ceil(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn ceil(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     rounded(vm, &args, f64::ceil)
 }
 
-fn extreme(vm: &mut Vm<'_>, host: &mut dyn Host, args: &[Value], least: bool) -> Run {
+fn extreme(vm: &mut Vm<'_>, host: &mut dyn Host, args: &[Value], least: bool) -> Returned {
     let mut best = vm.numeric(args, 1)?;
     for number in 2..=args.len() {
         let next = vm.numeric(args, number)?;
@@ -118,15 +117,15 @@ fn extreme(vm: &mut Vm<'_>, host: &mut dyn Host, args: &[Value], least: bool) ->
     Ok(vec![best])
 }
 
-pub(super) fn max(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn max(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Returned {
     extreme(vm, host, &args, false)
 }
 
-pub(super) fn min(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn min(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Returned {
     extreme(vm, host, &args, true)
 }
 
-pub(super) fn frexp(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn frexp(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let value = vm.number_arg(&args, 1)?;
     if value == 0.0 || !value.is_finite() {
         return Ok(vec![Value::Number(value), Value::Number(0.0)]);
@@ -147,14 +146,14 @@ pub(super) fn frexp(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run 
     ])
 }
 
-pub(super) fn ldexp(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn ldexp(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let exponent = vm.int(&args, 2, None)?;
     let value = vm.number_arg(&args, 1)?;
     let exponent = exponent.clamp(-5000, 5000) as i32;
     Ok(vec![Value::Number(value * 2f64.powi(exponent))])
 }
 
-pub(super) fn modf(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn modf(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let value = vm.number_arg(&args, 1)?;
     let whole = value.trunc();
     let fraction = if value.is_infinite() {

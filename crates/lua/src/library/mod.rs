@@ -12,15 +12,14 @@ mod table;
 
 use std::sync::Arc;
 
-use super::error::{RefusalKind, Stop};
+use super::error::{RefusalKind, Returned, Stop};
 use super::heap::{Heap, Key, Table};
 use super::number;
 use super::text::Text;
 use super::value::{Native, TableId, Value};
 use super::vm::{Host, Running, Vm};
 
-pub(super) type Run = Result<Vec<Value>, Stop>;
-pub(super) type Function = fn(&mut Vm<'_>, &mut dyn Host, Vec<Value>) -> Run;
+pub(super) type Function = fn(&mut Vm<'_>, &mut dyn Host, Vec<Value>) -> Returned;
 
 /// Library, name, function. Names in parentheses are nobody's: functions that
 /// others hand out.
@@ -199,7 +198,7 @@ impl Vm<'_> {
     pub fn number_arg(&self, args: &[Value], number: usize) -> Result<f64, Stop> {
         match self.numeric(args, number)? {
             Value::Number(value) => Ok(value),
-            Value::Place(_) => Err(self.refuse(RefusalKind::Names, super::arith::MEASURES)),
+            Value::Offset(_) => Err(self.refuse(RefusalKind::Names, super::arith::MEASURES)),
             _ => Err(self.refuse(
                 RefusalKind::Digits,
                 "does more with a time or a measured duration than to compare it, to subtract it or to move it by ms",

@@ -1,19 +1,19 @@
 //! The library `string`, but for `format`.
 
+use super::given;
 use super::pattern::{Bad, Capture, Matcher, Subject};
-use super::{Run, given};
-use crate::error::{RefusalKind, Stop};
+use crate::error::{RefusalKind, Returned, Stop};
 use crate::heap::{Key, Table};
 use crate::ops::{length_of, place_after};
 use crate::text::{self, Text};
-use crate::value::{Native, Place, TableId, Value};
+use crate::value::{Native, Offset, TableId, Value};
 use crate::vm::{Host, TOO_LONG, Vm};
 use std::sync::Arc;
 
 /// Steps of a match that cost as much as one instruction.
 const STEPS_PER_UNIT: u64 = 4;
 
-pub(super) fn len(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn len(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let text = vm.text_arg(&args, 1)?;
     Ok(vec![length_of(&text)])
 }
@@ -26,7 +26,7 @@ fn from_end(index: i64, length: i64) -> i64 {
     }
 }
 
-pub(super) fn sub(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn sub(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let text = vm.text_arg(&args, 1)?;
     let start = vm.numeric(&args, 2)?;
     let end = match given(&args, 3) {
@@ -62,15 +62,15 @@ impl Vm<'_> {
                 if number < 0 {
                     return self.cut_from_end(text, number, before);
                 }
-                Place {
+                Offset {
                     plain: number,
                     symbols: Vec::new(),
                 }
             }
-            Value::Place(place) => (**place).clone(),
+            Value::Offset(place) => (**place).clone(),
             _ => return Err(self.apart()),
         };
-        let wanted = Place {
+        let wanted = Offset {
             plain: wanted.plain - i64::from(before),
             ..wanted
         };
@@ -81,7 +81,7 @@ impl Vm<'_> {
             return Ok(bytes.len());
         }
         let mut at = 0;
-        let mut seen = Place {
+        let mut seen = Offset {
             plain: 0,
             symbols: Vec::new(),
         };
@@ -129,7 +129,7 @@ impl Vm<'_> {
     }
 }
 
-pub(super) fn byte(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn byte(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let plain = vm.plain_arg(&args, 1, "looks at the letters of")?;
     let length = plain.len() as i64;
     let start = from_end(vm.integer(&args, 2, Some(1))?, length);
@@ -149,7 +149,7 @@ pub(super) fn byte(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
         .collect())
 }
 
-pub(super) fn char(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn char(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let mut out = Vec::with_capacity(args.len());
     for number in 1..=args.len() {
         let value = vm.int(&args, number, None)?;
@@ -162,7 +162,7 @@ pub(super) fn char(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
     Ok(vec![Value::text(out)])
 }
 
-fn mapped(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(&mut Vec<u8>)) -> Run {
+fn mapped(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(&mut Vec<u8>)) -> Returned {
     let plain = vm.plain_arg(args, 1, "changes the letters of")?;
     vm.allocate(plain.len())?;
     let mut out = plain.to_vec();
@@ -170,19 +170,19 @@ fn mapped(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(&mut Vec<u8>)) -> Run {
     Ok(vec![Value::text(out)])
 }
 
-pub(super) fn lower(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn lower(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     mapped(vm, &args, |text| text.make_ascii_lowercase())
 }
 
-pub(super) fn upper(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn upper(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     mapped(vm, &args, |text| text.make_ascii_uppercase())
 }
 
-pub(super) fn reverse(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn reverse(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     mapped(vm, &args, |text| text.reverse())
 }
 
-pub(super) fn rep(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn rep(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let text = vm.text_arg(&args, 1)?;
     let count = usize::try_from(vm.int(&args, 2, None)?).unwrap_or(0);
     let bytes = text.bytes().len().saturating_mul(count);
@@ -224,7 +224,7 @@ impl Vm<'_> {
         subject: &Subject,
         captures: &[Capture],
         whole: Option<(usize, usize)>,
-    ) -> Run {
+    ) -> Returned {
         let mut values = Vec::new();
         if captures.is_empty() {
             if let Some((from, to)) = whole {
@@ -282,7 +282,7 @@ impl Vm<'_> {
         if place.symbols.is_empty() {
             return Ok(Value::Number(place.plain as f64));
         }
-        Ok(Value::Place(Arc::new(place)))
+        Ok(Value::Offset(Arc::new(place)))
     }
 
     /// The unit at which a search begins.
@@ -309,17 +309,17 @@ impl Vm<'_> {
     }
 }
 
-pub(super) fn find(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn find(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     search(vm, &args, true)
 }
 
-pub(super) fn matches(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn matches(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     search(vm, &args, false)
 }
 
 const SPECIAL: &[u8] = b"^$*+?.([%-";
 
-fn search(vm: &mut Vm<'_>, args: &[Value], find: bool) -> Run {
+fn search(vm: &mut Vm<'_>, args: &[Value], find: bool) -> Returned {
     let text = vm.text_arg(args, 1)?;
     let pattern = vm.text_arg(args, 2)?;
     let subject = Subject::new(text.bytes(), text.is_symbolic());
@@ -361,7 +361,13 @@ fn search(vm: &mut Vm<'_>, args: &[Value], find: bool) -> Run {
     }
 }
 
-fn plain_search(vm: &mut Vm<'_>, text: &Text, subject: &Subject, part: &Text, start: usize) -> Run {
+fn plain_search(
+    vm: &mut Vm<'_>,
+    text: &Text,
+    subject: &Subject,
+    part: &Text,
+    start: usize,
+) -> Returned {
     let letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let from = match subject.byte(start) {
         Ok(from) => from,
@@ -394,7 +400,7 @@ fn find_bytes(text: &[u8], part: &[u8]) -> Option<usize> {
     memchr::memmem::find(text, part)
 }
 
-pub(super) fn gmatch(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn gmatch(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let text = vm.text_arg(&args, 1)?;
     let pattern = vm.text_arg(&args, 2)?;
     let state = Table {
@@ -411,7 +417,7 @@ pub(super) fn gmatch(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run
     })])
 }
 
-pub(super) fn gmatch_next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn gmatch_next(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     // The state comes as the first argument; see `Vm::native`.
     let id = vm.table_arg(&args, 1)?;
     let (text, pattern, start) = vm.gmatch_state(id);
@@ -450,7 +456,7 @@ impl Vm<'_> {
     }
 }
 
-pub(super) fn gsub(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn gsub(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Returned {
     let text = vm.text_arg(&args, 1)?;
     let pattern = vm.text_arg(&args, 2)?;
     let pattern = vm.letters(&pattern, "uses as a pattern")?;

@@ -1,7 +1,7 @@
 //! The library `table`.
 
-use super::{Run, given};
-use crate::error::{RefusalKind, Stop};
+use super::given;
+use crate::error::{RefusalKind, Returned, Stop};
 use crate::model::Truth;
 use crate::text::Text;
 use crate::value::{TableId, Value};
@@ -17,7 +17,7 @@ impl Vm<'_> {
     }
 }
 
-pub(super) fn concat(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn concat(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let separator = match given(&args, 2) {
         true => vm.text_arg(&args, 2)?,
         false => Text::from(""),
@@ -53,7 +53,7 @@ pub(super) fn concat(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run
     Ok(vec![Value::Text(text)])
 }
 
-pub(super) fn insert(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn insert(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let end = vm.length_of(id)? + 1;
     let (position, value) = match args.len() {
@@ -76,7 +76,7 @@ pub(super) fn insert(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run
     Ok(Vec::new())
 }
 
-pub(super) fn remove(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn remove(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let end = vm.length_of(id)?;
     let mut position = vm.int(&args, 2, Some(end))?;
@@ -94,12 +94,12 @@ pub(super) fn remove(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run
     Ok(vec![removed])
 }
 
-pub(super) fn getn(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn getn(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     Ok(vec![Value::Number(vm.length_of(id)? as f64)])
 }
 
-pub(super) fn maxn(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn maxn(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let mut most = 0.0f64;
     let mut at = vm.machine.heap.get(id).after(None);
@@ -113,7 +113,7 @@ pub(super) fn maxn(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Run {
     Ok(vec![Value::Number(most)])
 }
 
-pub(super) fn foreachi(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn foreachi(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let function = vm.function_arg(&args, 2)?;
     for index in 1..=vm.length_of(id)? {
@@ -128,7 +128,7 @@ pub(super) fn foreachi(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -
     Ok(Vec::new())
 }
 
-pub(super) fn foreach(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn foreach(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let function = vm.function_arg(&args, 2)?;
     let mut key = Value::Nil;
@@ -149,7 +149,7 @@ pub(super) fn foreach(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) ->
 
 /// Sorts as Lua's quicksort does where the order of equal elements can be seen,
 /// that is: it compares the same pairs.
-pub(super) fn sort(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Run {
+pub(super) fn sort(vm: &mut Vm<'_>, host: &mut dyn Host, args: Vec<Value>) -> Returned {
     let id = vm.table_arg(&args, 1)?;
     let less = match given(&args, 2) {
         true => Some(vm.function_arg(&args, 2)?),

@@ -1,8 +1,8 @@
 //! What a run may use, and the words of its errors.
 
-use super::{Run, Running, Vm};
+use super::{Running, Vm};
 use crate::code::Called;
-use crate::error::{Refusal, RefusalKind, Stop};
+use crate::error::{Refusal, RefusalKind, Stop, VmResult};
 use crate::value::Value;
 
 pub(crate) const TOO_LONG: &str = "runs for too long without waiting for anything";
@@ -15,7 +15,7 @@ impl Vm<'_> {
     ///
     /// # Errors
     /// If it was too much.
-    pub fn charge(&mut self, work: u64) -> Run<()> {
+    pub fn charge(&mut self, work: u64) -> VmResult<()> {
         match self.machine.budget.checked_sub(work) {
             Some(left) => {
                 self.machine.budget = left;
@@ -32,7 +32,7 @@ impl Vm<'_> {
     ///
     /// # Errors
     /// If it was too much.
-    pub fn allocate(&mut self, bytes: usize) -> Run<()> {
+    pub fn allocate(&mut self, bytes: usize) -> VmResult<()> {
         let bytes = bytes as u64;
         let Some(left) = self.machine.memory.checked_sub(bytes) else {
             return Err(self.refuse(RefusalKind::Limit, TOO_LARGE));
@@ -44,7 +44,10 @@ impl Vm<'_> {
 
     /// Pays for reading these values: whatever looks at a long text takes long, be it a
     /// function, a comparison, a key or a text that stands for a number.
-    pub(crate) fn pay_for<'v>(&mut self, values: impl IntoIterator<Item = &'v Value>) -> Run<()> {
+    pub(crate) fn pay_for<'v>(
+        &mut self,
+        values: impl IntoIterator<Item = &'v Value>,
+    ) -> VmResult<()> {
         let bytes = values.into_iter().map(|value| match value {
             Value::Text(text) => text.bytes().len() as u64,
             _ => 0,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{CALLS_MAX, Flow, Frame, Host, Next, Pause, Run, Running, STACK_MAX, Vm};
+use super::{CALLS_MAX, Flow, Frame, Host, Next, Pause, Running, STACK_MAX, Vm};
 use crate::code::{MANY, Op};
+use crate::error::VmResult;
 use crate::heap::{Key, Table};
 use crate::text::Text;
 use crate::value::{FunctionId, Value};
@@ -15,7 +16,7 @@ impl Vm<'_> {
         mut args: Vec<Value>,
         want: u16,
         tails: u32,
-    ) -> Run<()> {
+    ) -> VmResult<()> {
         if self.thread.frames.len() >= CALLS_MAX || self.thread.stack.len() >= STACK_MAX {
             return Err(self.run_error("stack overflow"));
         }
@@ -81,7 +82,7 @@ impl Vm<'_> {
         open: bool,
         want: u16,
         tail: bool,
-    ) -> Run<Next> {
+    ) -> VmResult<Next> {
         let many = match (open, self.thread.frames.last()) {
             (true, Some(frame)) => frame.many as usize,
             _ => 0,

@@ -93,11 +93,7 @@ mod tests {
         let file = LockFile::builtin("token").unwrap();
         let fault = Fault::parse("overrun").unwrap();
         let sizes = Sizes::for_file(&file);
-        let set = [Switch {
-            fault,
-            budget: 1,
-            size: fault.default_size(sizes.ttl_ticks),
-        }];
+        let set = [fault.switch(sizes.ttl_ticks)];
         let guard = Guard {
             walks,
             ..Guard::usual(1)

@@ -37,6 +37,19 @@ pub struct CheckOptions {
     pub timed: bool,
 }
 
+impl CheckOptions {
+    /// Every property, all states, the usual sizes and guard.
+    pub fn for_file(file: &LockFile) -> CheckOptions {
+        CheckOptions {
+            sizes: Sizes::for_file(file),
+            properties: PROPERTIES.map(|info| info.property).to_vec(),
+            explore: ExploreOptions::default(),
+            guard: Guard::usual(1),
+            timed: false,
+        }
+    }
+}
+
 /// A set with no more states than this is small.
 const QUICK_STATES: u64 = 200_000;
 
@@ -49,6 +62,13 @@ pub trait Observer {
     /// A function that is told of progress while the search runs.
     fn progress(&self) -> Box<dyn Fn(Progress) + Send + Sync> {
         Box::new(|_| ())
+    }
+}
+
+/// Nobody watches, and seconds are 0.
+impl Observer for () {
+    fn seconds(&self) -> f64 {
+        0.0
     }
 }
 

@@ -6,7 +6,6 @@ use lockproof_trace::Outcome;
 
 use super::error::LockError;
 use super::program::{Program, THREADS_MAX, Wait, Worker};
-use super::run::message_values;
 use super::types::*;
 use super::words::Word;
 
@@ -446,7 +445,7 @@ impl Program {
             return Err("held{...} has the fields `validity` (ms) and `fence` (a number)".into());
         }
         let fence = match table.field("fence") {
-            fence @ Value::Place(_) => fence,
+            fence @ Value::Offset(_) => fence,
             other => number(other, "fence")?,
         };
         Ok((number(table.field("validity"), "validity")?, fence))
@@ -565,4 +564,8 @@ fn random(ask: &Ask) -> Answer {
         }
         _ => Err("random(n) needs a whole number from 1 to 255".into()),
     }
+}
+
+pub(super) fn message_values(channel: &str, payload: &str) -> Vec<Value> {
+    vec![Value::text(payload), Value::text(channel)]
 }

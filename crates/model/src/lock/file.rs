@@ -18,26 +18,8 @@ use sha2::{Digest, Sha256};
 use super::error::LockError;
 use super::keys::Keys;
 use super::registry::{self, MODELS};
+use super::shape::{FIELDS, OPERATIONS, UNCALLED};
 use super::words::{self, ClientHost};
-
-/// The operations of a lock. A file has both.
-pub const OPERATIONS: [&str; 2] = ["acquire", "release"];
-
-/// Operations that other locks have. Nothing calls them, so no verdict would be about
-/// them, and a file that has one is refused.
-const UNCALLED: [&str; 4] = ["renew", "try_acquire", "acquire_read", "acquire_write"];
-
-pub(crate) const FIELDS: [&str; 9] = [
-    "name",
-    "description",
-    "keys",
-    "nodes",
-    "params",
-    "reentrant",
-    "renews",
-    "scripts",
-    "ttl_step",
-];
 
 /// How many independent servers a lock works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,13 +28,15 @@ mod program;
 mod readings;
 mod registry;
 mod run;
+mod shape;
 mod types;
 mod words;
 
 pub use error::LockError;
-pub use file::{LockFile, NodeCount, OPERATIONS};
+pub use file::{LockFile, NodeCount};
 pub use keys::{Keys, Role};
 pub use program::Program;
 pub use registry::builtin_names;
+pub use shape::OPERATIONS;
 pub use types::*;
 pub use words::vocabulary;

@@ -7,7 +7,7 @@ use lockproof_lua::{
 use lockproof_redis::Reply;
 use lockproof_trace::Outcome;
 
-use super::ask::Next;
+use super::ask::{Next, message_values};
 use super::error::LockError;
 use super::names::{self, Turn};
 use super::program::{Program, THREADS_MAX, Wait, Worker};
@@ -479,10 +479,6 @@ impl Program {
             }
         }
     }
-}
-
-pub(crate) fn message_values(channel: &str, payload: &str) -> Vec<Value> {
-    vec![Value::text(payload), Value::text(channel)]
 }
 
 /// What a clock may show, in ms since 1970: whole numbers beyond are none in Lua.

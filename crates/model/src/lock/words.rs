@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use lockproof_lua::text::{Reading, Text};
 use lockproof_lua::{
-    Clock, Code, Flow, Host, Key, Machine, Moment, Native, RefusalKind, Stop, Table, TableId, Time,
-    Value, Vm, library,
+    Clock, Code, Flow, Host, Key, Machine, Moment, Native, RefusalKind, Returned, Stop, Table,
+    TableId, Time, Value, Vm, library,
 };
 
 use super::banned::BANNED;
 use super::error::LockError;
-use super::file::{FIELDS, OPERATIONS};
 use super::registry::SCRIPTS;
+use super::shape::{FIELDS, OPERATIONS};
 
 /// What a lock file asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,8 +227,6 @@ pub(crate) struct ClientHost {
     pub handle: Option<TableId>,
 }
 
-type Run = Result<Vec<Value>, Stop>;
-
 impl Host for ClientHost {
     fn call(&mut self, vm: &mut Vm<'_>, native: Native, args: Vec<Value>) -> Result<Flow, Stop> {
         let values = match Word::of(native) {
@@ -251,7 +249,7 @@ impl Host for ClientHost {
 }
 
 impl ClientHost {
-    fn read(&self, vm: &mut Vm<'_>, clock: Clock) -> Run {
+    fn read(&self, vm: &mut Vm<'_>, clock: Clock) -> Returned {
         if self.handle.is_none() {
             return Err(vm.error(
                 "a clock was read while the file is loaded; call now() inside an operation",
@@ -277,7 +275,7 @@ impl ClientHost {
         Ok(vec![Value::Time(Time::At(clock, moment))])
     }
 
-    fn undeclared(&self, vm: &Vm<'_>, args: &[Value]) -> Run {
+    fn undeclared(&self, vm: &Vm<'_>, args: &[Value]) -> Returned {
         let name = shown(args.get(1));
         if let Some(handle) = self.handle.filter(|_| name == "self") {
             return Ok(vec![Value::Table(handle)]);
@@ -290,7 +288,7 @@ impl ClientHost {
         }))
     }
 
-    fn missing(&self, vm: &Vm<'_>, native: Native, args: &[Value]) -> Run {
+    fn missing(&self, vm: &Vm<'_>, native: Native, args: &[Value]) -> Returned {
         let name = shown(args.get(1));
         let table = guarded(native);
         if table == "lock" && name == "token" {
@@ -335,7 +333,7 @@ fn shown(value: Option<&Value>) -> String {
 }
 
 /// A time that was stored in Redis; nothing if the value is none.
-fn time(vm: &mut Vm<'_>, args: &[Value]) -> Run {
+fn time(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
     let value = args.first().cloned().unwrap_or(Value::Nil);
     let found = match &value {
         Value::Time(_) => value,
@@ -407,7 +405,7 @@ fn fixed(vm: &Vm<'_>, text: &[u8]) -> Result<Value, Stop> {
 }
 
 /// `on(node)`, `on(node, {timeout = ms})`.
-fn on(vm: &mut Vm<'_>, args: &[Value]) -> Run {
+fn on(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
     let node = match args.first() {
         Some(Value::Number(node)) if *node >= 1.0 && node.fract() == 0.0 && *node < 65_536.0 => {
             *node as u16

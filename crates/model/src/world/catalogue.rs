@@ -486,6 +486,15 @@ impl Fault {
         }
     }
 
+    /// The fault with its default budget and size, under a TTL of so many ticks.
+    pub fn switch(self, ttl_ticks: u8) -> Switch {
+        Switch {
+            fault: self,
+            budget: self.info().budget,
+            size: self.default_size(ttl_ticks),
+        }
+    }
+
     /// The size that the switch has by default under a TTL of so many ticks.
     pub fn default_size(self, ttl_ticks: u8) -> u8 {
         self.size_in_parts(ttl_ticks, 1)

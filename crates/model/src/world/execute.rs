@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use lockproof_lua::text::{self, Symbol};
 use lockproof_lua::{Refusal, RefusalKind, Scale};
-use lockproof_redis::{self as redis, Bytes, Notes, Place, Reply, ScriptEngine, Server, Value};
+use lockproof_redis::{self as redis, Bytes, KeyPart, Notes, Reply, ScriptEngine, Server, Value};
 
 use crate::lock::Role;
 
@@ -321,7 +321,7 @@ fn elements(value: &Value) -> Vec<&Bytes> {
 fn writers(
     known: Option<&Entry>,
     value: &Value,
-    written: &[Place],
+    written: &[KeyPart],
     key: &Bytes,
     client: u8,
 ) -> Writers {
@@ -394,7 +394,7 @@ fn kept(old: &VecDeque<Bytes>, new: &VecDeque<Bytes>) -> Vec<Option<usize>> {
 }
 
 /// Clients (bit sets) whose element is gone, and whose element was written over.
-fn touched(known: &Entry, entry: &Entry, written: &[Place]) -> (u8, u8) {
+fn touched(known: &Entry, entry: &Entry, written: &[KeyPart]) -> (u8, u8) {
     let wrote = |element: Option<&Bytes>| {
         written
             .iter()
@@ -496,7 +496,7 @@ fn number(text: &[u8]) -> Option<i64> {
 
 /// Stamps that are written must be fresh, and where they are told by their place
 /// they must have been there: otherwise two of them could be taken for one.
-fn stale_stamps(executed: &mut Executed, written: &[Place], scale: Scale) {
+fn stale_stamps(executed: &mut Executed, written: &[KeyPart], scale: Scale) {
     let mut found = false;
     for entry in &executed.after.entries {
         let mut look = |text: &[u8], element: &[u8], place: Option<&Bytes>| {

@@ -104,14 +104,14 @@ fn convert(
             };
             Reply::Bulk(Symbol::Count(span).text())
         }
-        Value::Place(_) if *value == lockproof_lua::fence() => Reply::Bulk(Symbol::Fence.text()),
+        Value::Offset(_) if *value == lockproof_lua::fence() => Reply::Bulk(Symbol::Fence.text()),
         Value::Time(_) => {
             return Err(refuse(
                 RefusalKind::Digits,
                 "returns a time stamp as a number, which the model keeps as texts only; return tostring(time)",
             ));
         }
-        Value::Duration(_) | Value::Beyond(_) | Value::Place(_) => {
+        Value::Duration(_) | Value::Beyond(_) | Value::Offset(_) => {
             return Err(refuse(
                 RefusalKind::Rounding,
                 "returns a number that depends on what happens between two ticks, on times long ago, or on the length of a token",
@@ -224,7 +224,7 @@ pub(super) fn argument(
             Ok(None) => return Ok(None),
             Err(refusal) => return Err(Stop::Refused(refusal)),
         },
-        Value::Beyond(_) | Value::Place(_) => {
+        Value::Beyond(_) | Value::Offset(_) => {
             return Err(refuse(
                 RefusalKind::Names,
                 "sends the length of a token, or a difference of times that the model does not keep",

@@ -1,7 +1,7 @@
 //! What scripts can call of Redis.
 
 use lockproof_lua::text::Text;
-use lockproof_lua::{self as lua, Flow, Host, Native, RefusalKind, Stop, Value, Vm};
+use lockproof_lua::{self as lua, Flow, Host, Native, RefusalKind, Returned, Stop, Value, Vm};
 use sha1::{Digest, Sha1};
 
 use super::environment::{LACKING, LIBRARIES};
@@ -103,8 +103,6 @@ pub(super) struct ScriptHost<'s> {
     flags: Flags,
 }
 
-type Run = Result<Vec<Value>, Stop>;
-
 impl<'s> ScriptHost<'s> {
     pub fn new(server: &'s mut Server, connection: u32, flags: Flags) -> ScriptHost<'s> {
         ScriptHost {
@@ -188,7 +186,7 @@ impl ScriptHost<'_> {
     }
 
     /// `redis.call`: an error reply is raised.
-    fn redis_call(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Run {
+    fn redis_call(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Returned {
         match self.execute(vm, words)? {
             Ok(Reply::Error(line)) | Err(line) => Err(raised(vm, &line)),
             Ok(reply) => Ok(vec![convert::to_lua(vm.machine, reply)]),
@@ -196,12 +194,12 @@ impl ScriptHost<'_> {
     }
 
     /// `redis.pcall`: an error reply is a table.
-    fn redis_pcall(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Run {
+    fn redis_pcall(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Returned {
         let reply = self.execute(vm, words)?.unwrap_or_else(Reply::Error);
         Ok(vec![convert::to_lua(vm.machine, reply)])
     }
 
-    fn sha1hex(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Run {
+    fn sha1hex(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Returned {
         let [word] = words else {
             return Err(raised(vm, "ERR wrong number of arguments"));
         };
@@ -218,7 +216,7 @@ impl ScriptHost<'_> {
     }
 
     /// `redis.log` checks its arguments; there is no log to write to.
-    fn log(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Run {
+    fn log(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Returned {
         if words.len() < 2 {
             return Err(raised(
                 vm,
@@ -249,7 +247,7 @@ impl ScriptHost<'_> {
     }
 
     /// `redis.setresp`: the model speaks RESP2 only.
-    fn setresp(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Run {
+    fn setresp(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Returned {
         let [version] = words else {
             let library = if self.is_valkey() { "server" } else { "redis" };
             return Err(raised(
@@ -265,7 +263,7 @@ impl ScriptHost<'_> {
     }
 
     /// What a script keeps from its replicas is not in the model.
-    fn set_repl(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Run {
+    fn set_repl(&mut self, vm: &mut Vm<'_>, words: &[Value]) -> Returned {
         match words {
             [Value::Number(3.0)] => Ok(Vec::new()),
             _ => Err(vm.refuse(
@@ -275,7 +273,7 @@ impl ScriptHost<'_> {
         }
     }
 
-    fn undeclared(&mut self, vm: &mut Vm<'_>, args: &[Value]) -> Run {
+    fn undeclared(&mut self, vm: &mut Vm<'_>, args: &[Value]) -> Returned {
         let name = shown(args.get(1));
         if let Some((_, what)) = LACKING.iter().find(|(known, _)| *known == name) {
             return Err(vm.refuse(RefusalKind::Lacks, format!("uses {what}")));
@@ -287,7 +285,7 @@ impl ScriptHost<'_> {
 }
 
 /// A field that a library does not have is nil, unless a real one has it.
-fn missing_field(vm: &mut Vm<'_>, native: Native, args: &[Value]) -> Run {
+fn missing_field(vm: &mut Vm<'_>, native: Native, args: &[Value]) -> Returned {
     let name = shown(args.get(1));
     let library = LIBRARIES.get(usize::from(native.node));
     let whole = format!("{}.{name}", library.unwrap_or(&""));

@@ -1,7 +1,7 @@
 //! A client dies.
 
 use super::{Mark, Told};
-use crate::validate::{Run, ensure};
+use crate::validate::{Progress, ensure};
 use crate::words;
 
 pub(super) fn told(client: u8) -> Told {
@@ -11,7 +11,7 @@ pub(super) fn told(client: u8) -> Told {
         .standing(false)
 }
 
-pub(super) fn happen(run: &mut Run, client: u8) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, client: u8) -> Result<(), String> {
     run.client(client)?;
     ensure(run.clients_dead.insert(client), || {
         format!("{} has crashed before", words::client(client))

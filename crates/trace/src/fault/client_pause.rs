@@ -1,7 +1,7 @@
 //! A client stands still, maybe before it has sent what it was about to send.
 
 use super::Told;
-use crate::validate::{Run, ensure};
+use crate::validate::{Progress, ensure};
 use crate::words;
 
 pub(super) fn told(client: u8, held: &[u32], command: &str) -> Told {
@@ -18,7 +18,7 @@ pub(super) fn told_end(client: u8) -> Told {
     Told::of_client(client, "goes on", sentence).standing(false)
 }
 
-pub(super) fn happen(run: &mut Run, client: u8, held: &[u32]) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, client: u8, held: &[u32]) -> Result<(), String> {
     run.acts(client)?;
     for id in held {
         let message = run.messages.get_mut(id);
@@ -35,7 +35,7 @@ pub(super) fn happen(run: &mut Run, client: u8, held: &[u32]) -> Result<(), Stri
     Ok(())
 }
 
-pub(super) fn end(run: &mut Run, client: u8) -> Result<(), String> {
+pub(super) fn end(run: &mut Progress, client: u8) -> Result<(), String> {
     run.client(client)?;
     let messages = run.messages.values_mut();
     let own = messages.filter(|message| message.client == client);

@@ -1,7 +1,7 @@
 //! A client dies and starts again: the same name, and no memory.
 
 use super::{Mark, Told};
-use crate::validate::Run;
+use crate::validate::Progress;
 use crate::words;
 
 pub(super) fn told(client: u8) -> Told {
@@ -12,7 +12,7 @@ pub(super) fn told(client: u8) -> Told {
         .standing(false)
 }
 
-pub(super) fn happen(run: &mut Run, client: u8) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, client: u8) -> Result<(), String> {
     run.client(client)?;
     run.clients_dead.remove(&client);
     run.clients_stopped.remove(&client);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Mark, Told};
-use crate::validate::{Run, ensure};
+use crate::validate::{Progress, ensure};
 use crate::words;
 
 /// A way of a link.
@@ -38,7 +38,7 @@ fn between((client, arrow, node): (u8, &str, u8), short: &str, what: &str, cut: 
     })
 }
 
-pub(super) fn happen(run: &mut Run, client: u8, node: u8, cut: bool) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, client: u8, node: u8, cut: bool) -> Result<(), String> {
     run.client(client)?;
     run.node(node)?;
     let changed = match cut {

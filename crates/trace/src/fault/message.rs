@@ -1,7 +1,7 @@
 //! A message is lost, or late.
 
 use super::{Lane, Mark, Told};
-use crate::validate::{Run, ensure};
+use crate::validate::{Progress, ensure};
 use crate::words;
 
 pub(super) fn told_loss(client: u8, node: u8, reply: bool, command: &str) -> Told {
@@ -41,7 +41,7 @@ fn on_its_way(told: Told, node: u8, reply: bool) -> Told {
 }
 
 pub(super) fn lose(
-    run: &mut Run,
+    run: &mut Progress,
     (client, node, id): (u8, u8, u32),
     reply: bool,
 ) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! A server that asks for its replica hears no more of it.
 
 use super::Told;
-use crate::validate::{Run, ensure};
+use crate::validate::{Progress, ensure};
 use crate::words;
 
 pub(super) fn told(node: u8) -> Told {
@@ -26,13 +26,13 @@ pub(super) fn told_end(node: u8) -> Told {
     Told::of_node(node, "replica is back", sentence)
 }
 
-pub(super) fn happen(run: &mut Run, node: u8) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, node: u8) -> Result<(), String> {
     run.has_replica(node)?;
     let changed = run.silent.insert((node, false));
     silence(run, node, changed, "replica was silent before")
 }
 
-pub(super) fn refuse(run: &mut Run, node: u8, old: bool) -> Result<(), String> {
+pub(super) fn refuse(run: &mut Progress, node: u8, old: bool) -> Result<(), String> {
     match old {
         true => run.node(node)?,
         false => run.has_replica(node)?,
@@ -47,7 +47,7 @@ pub(super) fn refuse(run: &mut Run, node: u8, old: bool) -> Result<(), String> {
     )
 }
 
-pub(super) fn end(run: &mut Run, node: u8) -> Result<(), String> {
+pub(super) fn end(run: &mut Progress, node: u8) -> Result<(), String> {
     run.has_replica(node)?;
     run.gone.remove(&(node, false));
     let changed = run.silent.remove(&(node, false));
@@ -55,7 +55,7 @@ pub(super) fn end(run: &mut Run, node: u8) -> Result<(), String> {
 }
 
 /// What a server hears of its replica has `changed`, where it asks for one to write.
-fn silence(run: &Run, node: u8, changed: bool, otherwise: &str) -> Result<(), String> {
+fn silence(run: &Progress, node: u8, changed: bool, otherwise: &str) -> Result<(), String> {
     ensure(run.setup.min_replicas > 0, || {
         "setup.min_replicas is 0, so no server asks for its replica".into()
     })?;

@@ -23,7 +23,7 @@ pub use link::Way;
 
 use serde::{Deserialize, Serialize};
 
-use super::validate::Run;
+use super::validate::Progress;
 use super::words;
 
 /// A fault, named as in the catalogue.
@@ -284,7 +284,7 @@ impl Fault {
     }
 
     /// It can happen after the steps so far, which `run` adds up.
-    pub(super) fn happen(&self, run: &mut Run) -> Result<(), String> {
+    pub(super) fn happen(&self, run: &mut Progress) -> Result<(), String> {
         match *self {
             Fault::ClientCrash { client } => client_crash::happen(run, client),
             Fault::ClientRestart { client } => client_restart::happen(run, client),

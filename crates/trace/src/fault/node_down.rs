@@ -1,7 +1,7 @@
 //! A server dies, is gone for a while, and comes back.
 
 use super::{Mark, Told};
-use crate::validate::{Run, ensure, persistence};
+use crate::validate::{Progress, ensure, persistence};
 use crate::words;
 
 pub(super) fn told(node: u8, loses: bool) -> Told {
@@ -21,7 +21,7 @@ pub(super) fn told_end(node: u8) -> Told {
     Told::of_node(node, "up", sentence).standing(false)
 }
 
-pub(super) fn happen(run: &mut Run, node: u8, policy: &str) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, node: u8, policy: &str) -> Result<(), String> {
     run.node(node)?;
     persistence(policy)?;
     run.nodes_stopped.remove(&node);
@@ -30,7 +30,7 @@ pub(super) fn happen(run: &mut Run, node: u8, policy: &str) -> Result<(), String
     })
 }
 
-pub(super) fn end(run: &mut Run, node: u8) -> Result<(), String> {
+pub(super) fn end(run: &mut Progress, node: u8) -> Result<(), String> {
     run.node(node)?;
     ensure(run.nodes_down.remove(&node), || {
         format!("{} was not gone", words::node(node))

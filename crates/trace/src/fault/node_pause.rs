@@ -1,7 +1,7 @@
 //! A server stands still.
 
 use super::Told;
-use crate::validate::{Run, ensure};
+use crate::validate::{Progress, ensure};
 use crate::words;
 
 pub(super) fn told(node: u8) -> Told {
@@ -14,14 +14,14 @@ pub(super) fn told_end(node: u8) -> Told {
     Told::of_node(node, "goes on", sentence).standing(false)
 }
 
-pub(super) fn happen(run: &mut Run, node: u8) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, node: u8) -> Result<(), String> {
     run.node(node)?;
     ensure(run.nodes_stopped.insert(node), || {
         format!("{} was stopped before", words::node(node))
     })
 }
 
-pub(super) fn end(run: &mut Run, node: u8) -> Result<(), String> {
+pub(super) fn end(run: &mut Progress, node: u8) -> Result<(), String> {
     run.node(node)?;
     ensure(run.nodes_stopped.remove(&node), || {
         format!("{} was not stopped", words::node(node))

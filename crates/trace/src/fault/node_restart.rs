@@ -1,7 +1,7 @@
 //! A server dies and starts again with what its persistence kept.
 
 use super::{Mark, Told};
-use crate::validate::{Run, persistence};
+use crate::validate::{Progress, persistence};
 use crate::words;
 
 pub(super) fn told(node: u8, persistence: &str, loses: bool) -> Told {
@@ -24,7 +24,7 @@ pub(super) fn told_fsync(node: u8) -> Told {
     Told::of_node(node, "fsync", sentence).marked(Mark::Square)
 }
 
-pub(super) fn happen(run: &mut Run, node: u8, policy: &str) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, node: u8, policy: &str) -> Result<(), String> {
     run.node(node)?;
     // A process that dies while it is stopped runs after its restart.
     run.nodes_stopped.remove(&node);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Mark, Told};
-use crate::validate::{Run, ensure};
+use crate::validate::{Progress, ensure};
 use crate::words;
 
 /// `write`, `2 writes`, for what is "the last".
@@ -82,7 +82,7 @@ pub(super) fn told_rejoin(node: u8) -> Told {
     Told::of_node(node, "old one follows", sentence)
 }
 
-pub(super) fn happen(run: &mut Run, node: u8, lost: u8) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, node: u8, lost: u8) -> Result<(), String> {
     run.has_replica(node)?;
     ensure(run.lagging.remove(&node) == (lost > 0), || {
         let writes = words::plural(u32::from(lost), "write");
@@ -95,7 +95,7 @@ pub(super) fn happen(run: &mut Run, node: u8, lost: u8) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn split(run: &mut Run, node: u8, lost: u8) -> Result<(), String> {
+pub(super) fn split(run: &mut Progress, node: u8, lost: u8) -> Result<(), String> {
     let silent = run.silent.contains(&(node, false));
     let gone = run.gone.contains(&(node, false));
     happen(run, node, lost)?;
@@ -108,7 +108,7 @@ pub(super) fn split(run: &mut Run, node: u8, lost: u8) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn notice(run: &mut Run, client: u8, node: u8) -> Result<(), String> {
+pub(super) fn notice(run: &mut Progress, client: u8, node: u8) -> Result<(), String> {
     run.acts(client)?;
     run.node(node)?;
     let Some(moved) = run.split.get_mut(&node) else {
@@ -119,7 +119,7 @@ pub(super) fn notice(run: &mut Run, client: u8, node: u8) -> Result<(), String> 
     })
 }
 
-pub(super) fn demote(run: &mut Run, node: u8) -> Result<(), String> {
+pub(super) fn demote(run: &mut Progress, node: u8) -> Result<(), String> {
     run.silent.remove(&(node, true));
     run.gone.remove(&(node, true));
     ensure(run.split.remove(&node).is_some(), || {
@@ -127,7 +127,7 @@ pub(super) fn demote(run: &mut Run, node: u8) -> Result<(), String> {
     })
 }
 
-pub(super) fn rejoin(run: &mut Run, node: u8) -> Result<(), String> {
+pub(super) fn rejoin(run: &mut Progress, node: u8) -> Result<(), String> {
     run.node(node)?;
     let alone = run.failed_over.remove(&node) && !run.split.contains_key(&node);
     ensure(alone, || {

@@ -2,7 +2,7 @@
 
 use super::Told;
 use super::promotion::last_writes;
-use crate::validate::{Run, ensure};
+use crate::validate::{Progress, ensure};
 use crate::words;
 
 pub(super) fn told(node: u8) -> Told {
@@ -29,14 +29,14 @@ pub(super) fn told_end(node: u8, lacks: u8, known: bool) -> Told {
     Told::of_node(node, short, sentence)
 }
 
-pub(super) fn happen(run: &mut Run, node: u8) -> Result<(), String> {
+pub(super) fn happen(run: &mut Progress, node: u8) -> Result<(), String> {
     run.has_replica(node)?;
     ensure(run.lagging.insert(node), || {
         format!("{}'s replica lagged before", words::node(node))
     })
 }
 
-pub(super) fn end(run: &mut Run, node: u8, lacks: u8) -> Result<(), String> {
+pub(super) fn end(run: &mut Progress, node: u8, lacks: u8) -> Result<(), String> {
     run.has_replica(node)?;
     let lagged = match lacks {
         0 => run.lagging.remove(&node),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::super::clients::Which;
-use crate::operations::{End, Op};
 use crate::record::F;
+use crate::seen::{End, Op};
 use crate::{Header, Kind};
 
 /// What is known of a client at the time of a removal; more accuses more.

@@ -41,8 +41,8 @@ mod removal;
 
 use rustc_hash::FxHashMap;
 
-use crate::operations::{End, Op, Seen, is_vague};
 use crate::record::{Command, F, Rare, Record};
+use crate::seen::{End, Op, Seen, is_vague};
 use crate::{Finding, Header, Kind, Process};
 
 use super::Oracle;
@@ -51,7 +51,7 @@ use super::tally::Tally;
 use claims::{Claim, Standing};
 use command::{Effect, Intent, effect, intent};
 use holders::{Holders, Holding};
-use place::Place;
+use place::KeyClaims;
 use removal::{Done, Removal, Verdict};
 
 pub(super) const NAME: &str = "owner-only-release";
@@ -88,7 +88,7 @@ pub(super) struct OwnerOnly {
     names: KeyNames,
     now: u64,
     ending: Vec<(u32, Ending)>,
-    places: Vec<Place>,
+    places: Vec<KeyClaims>,
     /// Places by server and key.
     keys: FxHashMap<u32, FxHashMap<Box<str>, usize>>,
     sent: FxHashMap<u64, Sent>,
@@ -127,7 +127,7 @@ impl OwnerOnly {
         if let Some(place) = keys.get(key) {
             return *place;
         }
-        self.places.push(Place::new(key));
+        self.places.push(KeyClaims::new(key));
         keys.insert(key.into(), self.places.len() - 1);
         self.places.len() - 1
     }

@@ -8,7 +8,7 @@ use super::removal::Removal;
 
 /// A key on a server.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct KeyClaims {
     /// What the server calls the key.
     pub name: Box<str>,
     claims: Vec<Claim>,
@@ -22,11 +22,11 @@ pub(super) struct Place {
     pub removals: Vec<Removal>,
 }
 
-impl Place {
-    pub(super) fn new(name: &str) -> Place {
-        Place {
+impl KeyClaims {
+    pub(super) fn new(name: &str) -> KeyClaims {
+        KeyClaims {
             name: name.into(),
-            ..Place::default()
+            ..KeyClaims::default()
         }
     }
 

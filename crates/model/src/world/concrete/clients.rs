@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use lockproof_trace::{self as trace, Event, Outcome};
 
 use super::steps::op_name;
-use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
+use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
 use crate::lock::{Input, Op, Output, Program, Request};
 use crate::world::client::{Ending, Symbolic, Wait};
 use crate::world::closure::{ending_of, retirement};
@@ -73,7 +73,7 @@ impl Client {
     }
 }
 
-impl Run<'_> {
+impl ConcreteRun<'_> {
     /// A client's process is another one, with the same owner and on the same clock.
     pub(super) fn restart(&mut self, client: usize) -> Result<(), ConcreteError> {
         let skew = i64::from(self.world.skew_ticks(&self.after, client as u8));

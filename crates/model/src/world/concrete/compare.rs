@@ -6,14 +6,14 @@
 
 use lockproof_redis::Reply;
 
-use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
+use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
 use crate::lock::Input;
 use crate::world::client::Facade;
 use crate::world::layout::{Field, State};
 use crate::world::message::{Content, Message};
 use crate::world::moves::Move;
 
-impl<'w> Run<'w> {
+impl<'w> ConcreteRun<'w> {
     /// Every live client, every message and every server is where the path says.
     pub(super) fn compare(&self, step: Move) -> Result<(), ConcreteError> {
         let clients = 0..self.clients.len();

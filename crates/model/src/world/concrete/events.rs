@@ -5,11 +5,11 @@
 
 use lockproof_trace::{Event, Fault, Way};
 
-use super::{Cargo, ConcreteError, Run, mismatch};
+use super::{Cargo, ConcreteError, ConcreteRun, mismatch};
 use crate::world::catalogue;
 use crate::world::moves::Move;
 
-impl Run<'_> {
+impl ConcreteRun<'_> {
     /// Says that a move happens, if it has an event of its own. The others are told by
     /// what they do.
     pub(super) fn announce(&mut self, at: usize, step: Move) -> Result<(), ConcreteError> {

@@ -3,14 +3,14 @@
 use lockproof_redis::Reply;
 use lockproof_trace::{Event, Fault};
 
-use super::{Cargo, ConcreteError, Parcel, Run, mismatch};
+use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
 use crate::world::closure::Execution;
 use crate::world::execute::Executed;
 use crate::world::layout::Field;
 use crate::world::message::{Content, Message};
 use crate::world::node::Keyspace;
 
-impl Run<'_> {
+impl ConcreteRun<'_> {
     /// A client's message in flight that is this one to the path.
     pub(super) fn find(&self, client: usize, message: &Message) -> Result<usize, ConcreteError> {
         let this = |parcel: &Parcel| parcel.client == client && parcel.message == *message;

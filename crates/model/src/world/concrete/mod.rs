@@ -92,7 +92,7 @@ pub fn concretise(
     moves: &Moves,
     heading: Heading,
 ) -> Result<Concrete, ConcreteError> {
-    let mut run = Run::start(world, file, config, &Texts::readable())?;
+    let mut run = ConcreteRun::start(world, file, config, &Texts::readable())?;
     run.follow(moves, heading.property)?;
     if let Some(Property::Branching(property)) = heading.property
         && let Some(last) = run.steps.last_mut()
@@ -125,7 +125,7 @@ pub fn verify(
     seed: u64,
 ) -> Result<(), ConcreteError> {
     let texts = Texts::random(seed, world.config.clients);
-    Run::start(world, file, config, &texts)?.follow(moves, None)
+    ConcreteRun::start(world, file, config, &texts)?.follow(moves, None)
 }
 
 /// A lock file as traces and reports name it.
@@ -207,7 +207,7 @@ enum Cargo {
     Refused,
 }
 
-struct Run<'w> {
+struct ConcreteRun<'w> {
     world: &'w World,
     file: &'w LockFile,
     config: &'w Config,
@@ -254,7 +254,7 @@ fn token_name(client: u8, attempt: u32) -> String {
     format!("{}{attempt}-{:08x}", symbols::letter(client), noise as u32)
 }
 
-impl<'w> Run<'w> {
+impl<'w> ConcreteRun<'w> {
     fn start(
         world: &'w World,
         file: &'w LockFile,
@@ -269,7 +269,7 @@ impl<'w> Run<'w> {
                 Ok(Client::new(program, owner))
             })
             .collect::<Result<Vec<Client>, LockError>>()?;
-        Ok(Run {
+        Ok(ConcreteRun {
             world,
             file,
             config,

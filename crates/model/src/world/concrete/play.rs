@@ -1,9 +1,9 @@
 //! The notes of a move, carried out.
 
-use super::{ConcreteError, Run};
+use super::{ConcreteError, ConcreteRun};
 use crate::world::log::Note;
 
-impl Run<'_> {
+impl ConcreteRun<'_> {
     pub(super) fn play(&mut self, note: Note) -> Result<(), ConcreteError> {
         match note {
             Note::Begun {

@@ -8,7 +8,7 @@
 use lockproof_lua::text::{self, NameKind, Piece, Span, Symbol};
 use lockproof_redis::{Bytes, Reply, Value};
 
-use super::Run;
+use super::ConcreteRun;
 use super::clients::Client;
 use crate::world::node::{Entry, Keyspace, Writers};
 use crate::world::symbols::{self, STALE};
@@ -29,7 +29,7 @@ pub(super) struct Reading<'r> {
     horizon_ms: i64,
 }
 
-impl<'w> Run<'w> {
+impl<'w> ConcreteRun<'w> {
     /// How servers' texts read now.
     pub(super) fn reading(&self) -> Reading<'_> {
         Reading {

@@ -7,7 +7,7 @@
 
 use lockproof_trace as trace;
 
-use super::{Parcel, Run};
+use super::{ConcreteRun, Parcel};
 use crate::world::client::THREADS;
 
 /// What stands behind a node.
@@ -179,7 +179,7 @@ impl Replica {
 /// A thread's connection: client, node, thread.
 pub(super) type Connection = (usize, usize, u8);
 
-impl Run<'_> {
+impl ConcreteRun<'_> {
     /// The writes of a node that a connection's next WAIT asks for.
     fn asked(&self, connection: Connection) -> usize {
         self.positions.get(&connection).copied().unwrap_or(0)

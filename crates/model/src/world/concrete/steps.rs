@@ -2,13 +2,13 @@
 
 use lockproof_trace::{self as trace, Event, Source, Step};
 
-use super::Run;
+use super::ConcreteRun;
 use crate::lock::{Op, Phase};
 use crate::world::catalogue::Safety;
 use crate::world::layout::State;
 use crate::world::system::PropertySet;
 
-impl<'w> Run<'w> {
+impl<'w> ConcreteRun<'w> {
     pub(super) fn fault(&mut self, fault: trace::Fault) {
         self.log(Event::Fault { fault }, None);
     }

@@ -1,10 +1,8 @@
 //! `bit`: operations on 32 bits, as LuaBitOp does them.
 
-use lockproof_lua::{Stop, Value, Vm};
+use lockproof_lua::{Returned, Stop, Value, Vm};
 
 use super::super::host::Function;
-
-type Run = Result<Vec<Value>, Stop>;
 
 /// A number as 32 bits: rounded to the nearest, wrapped around.
 fn bits(vm: &Vm<'_>, args: &[Value], number: usize) -> Result<u32, Stop> {
@@ -14,11 +12,11 @@ fn bits(vm: &Vm<'_>, args: &[Value], number: usize) -> Result<u32, Stop> {
     Ok(rounded.rem_euclid(4_294_967_296.0) as u32)
 }
 
-fn given(value: u32) -> Run {
+fn given(value: u32) -> Returned {
     Ok(vec![Value::Number(f64::from(value as i32))])
 }
 
-pub(in super::super) fn call(vm: &mut Vm<'_>, function: Function, args: &[Value]) -> Run {
+pub(in super::super) fn call(vm: &mut Vm<'_>, function: Function, args: &[Value]) -> Returned {
     let first = bits(vm, args, 1)?;
     let fold = |vm: &mut Vm<'_>, f: fn(u32, u32) -> u32| {
         let mut value = first;
@@ -45,7 +43,7 @@ pub(in super::super) fn call(vm: &mut Vm<'_>, function: Function, args: &[Value]
     }
 }
 
-fn to_hex(vm: &mut Vm<'_>, args: &[Value], value: u32) -> Run {
+fn to_hex(vm: &mut Vm<'_>, args: &[Value], value: u32) -> Returned {
     let digits = match args.len() {
         0 | 1 => 8,
         _ => bits(vm, args, 2)? as i32,

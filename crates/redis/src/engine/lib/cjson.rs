@@ -1,11 +1,9 @@
 //! `cjson`: JSON as lua-cjson 2.1 reads and writes it.
 
 use lockproof_lua::text::{self, Piece, Symbol, Text};
-use lockproof_lua::{Key, Native, RefusalKind, Stop, Table, Value, Vm, number};
+use lockproof_lua::{Key, Native, RefusalKind, Returned, Stop, Table, Value, Vm, number};
 
 use super::super::host::NULL;
-
-type Run = Result<Vec<Value>, Stop>;
 
 /// Tables inside each other that are written, and read.
 const DEPTH_MAX: usize = 1000;
@@ -19,7 +17,7 @@ fn one<'a>(vm: &Vm<'_>, args: &'a [Value]) -> Result<&'a Value, Stop> {
 
 // ---- writing ----
 
-pub(in super::super) fn encode(vm: &mut Vm<'_>, args: &[Value]) -> Run {
+pub(in super::super) fn encode(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
     let value = one(vm, args)?.clone();
     let mut out = Vec::new();
     write(vm, &value, 0, &mut out)?;
@@ -176,7 +174,7 @@ fn escape(bytes: &[u8], out: &mut Vec<u8>) {
 
 // ---- reading ----
 
-pub(in super::super) fn decode(vm: &mut Vm<'_>, args: &[Value]) -> Run {
+pub(in super::super) fn decode(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
     one(vm, args)?;
     let text = vm.text_arg(args, 1)?;
     let bytes = text.bytes();

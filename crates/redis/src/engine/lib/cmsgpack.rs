@@ -1,14 +1,12 @@
 //! `cmsgpack`: MessagePack as lua-cmsgpack 0.4 reads and writes it.
 
 use lockproof_lua::text::Text;
-use lockproof_lua::{Key, RefusalKind, Stop, Table, Value, Vm, number};
-
-type Run = Result<Vec<Value>, Stop>;
+use lockproof_lua::{Key, RefusalKind, Returned, Stop, Table, Value, Vm, number};
 
 /// Tables deeper than this are written as nil.
 const DEPTH_MAX: usize = 16;
 
-pub(in super::super) fn pack(vm: &mut Vm<'_>, args: &[Value]) -> Run {
+pub(in super::super) fn pack(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
     if args.is_empty() {
         return Err(vm.bad_argument(0, "MessagePack pack needs input."));
     }
@@ -34,7 +32,7 @@ fn write(vm: &mut Vm<'_>, value: &Value, depth: usize, out: &mut Vec<u8>) -> Res
             let table = vm.machine.heap.get(*id).clone();
             write_table(vm, &table, depth + 1, out)?;
         }
-        Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Place(_) => {
+        Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Offset(_) => {
             return Err(super::measured(vm));
         }
         _ => out.push(0xc0),
@@ -152,7 +150,7 @@ fn write_table(
     Ok(())
 }
 
-pub(in super::super) fn unpack(vm: &mut Vm<'_>, args: &[Value]) -> Run {
+pub(in super::super) fn unpack(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
     let text = vm.text_arg(args, 1)?;
     let Some(bytes) = text.as_plain() else {
         return Err(super::measured(vm));

@@ -1,8 +1,6 @@
 //! `struct`: numbers and texts as bytes, as lua-struct 0.2 packs them.
 
-use lockproof_lua::{Stop, Value, Vm, number};
-
-type Run = Result<Vec<Value>, Stop>;
+use lockproof_lua::{Returned, Stop, Value, Vm, number};
 
 /// Bytes that a value may be aligned to unless the format says otherwise.
 const ALIGNMENT_MAX: usize = 8;
@@ -117,7 +115,7 @@ fn plain_bytes(vm: &Vm<'_>, args: &[Value], number: usize) -> Result<Vec<u8>, St
     }
 }
 
-pub(in super::super) fn pack(vm: &mut Vm<'_>, args: &[Value]) -> Run {
+pub(in super::super) fn pack(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
     let (format, mut header) = start(vm, args)?;
     let mut format = Format { rest: &format };
     let mut out: Vec<u8> = Vec::new();
@@ -184,7 +182,7 @@ fn integer(value: f64, size: usize, little: bool) -> Vec<u8> {
     bytes
 }
 
-pub(in super::super) fn unpack(vm: &mut Vm<'_>, args: &[Value]) -> Run {
+pub(in super::super) fn unpack(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
     let (format, mut header) = start(vm, args)?;
     let data = plain_bytes(vm, args, 2)?;
     let position = vm.integer(args, 3, Some(1))?;
@@ -253,7 +251,7 @@ fn numeric(bytes: &[u8], item: &Item, little: bool) -> f64 {
     }
 }
 
-pub(in super::super) fn size(vm: &mut Vm<'_>, args: &[Value]) -> Run {
+pub(in super::super) fn size(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
     let (format, mut header) = start(vm, args)?;
     let mut format = Format { rest: &format };
     let mut total = 0usize;

@@ -1,0 +1,27 @@
+//! What faults of servers' clocks have in common.
+
+use super::super::clock::ServerClock;
+use super::super::topology::{Party, Topology};
+use super::NemesisError;
+
+/// Changes clocks, and waits until their servers show it.
+pub(super) async fn set_clocks(
+    fault: &'static str,
+    parties: &[Party],
+    topology: &Topology,
+    change: impl Fn(&ServerClock),
+) -> Result<(), NemesisError> {
+    for party in parties {
+        let server = topology.server(*party)?;
+        let clock = server.clock().ok_or_else(|| NemesisError::NotApplicable {
+            fault,
+            why: format!("{party} has no clock of its own; start the topology with clocks"),
+        })?;
+        change(clock);
+        // One that is dead or stopped shows it later.
+        if topology.ask(*party, &["PING"]).await.is_some() {
+            server.sync_clock().await?;
+        }
+    }
+    Ok(())
+}
