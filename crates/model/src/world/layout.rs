@@ -5,6 +5,7 @@
 
 /// Words of the largest state.
 pub const WORDS: usize = 8;
+const _: () = assert!(WORDS.is_power_of_two(), "a word's number is masked");
 
 /// A world state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,6 +63,12 @@ impl Field {
         mask: 0,
     };
 
+    /// Its word's number; the mask spares a check in the innermost loop.
+    #[inline(always)]
+    fn word(self) -> usize {
+        usize::from(self.word) & (WORDS - 1)
+    }
+
     /// True if the field can hold anything but 0.
     pub fn exists(self) -> bool {
         self.mask != 0
@@ -85,7 +92,7 @@ impl State {
     /// Reads a field.
     #[inline(always)]
     pub fn get(&self, field: Field) -> usize {
-        ((self.0[usize::from(field.word)] >> field.shift) & field.mask) as usize
+        ((self.0[field.word()] >> field.shift) & field.mask) as usize
     }
 
     /// Writes a field; one of no room takes only 0.
@@ -95,7 +102,7 @@ impl State {
     #[inline(always)]
     pub fn set(&mut self, field: Field, value: usize) {
         assert!(value as u64 <= field.mask, "a value does not fit its field");
-        let word = &mut self.0[usize::from(field.word)];
+        let word = &mut self.0[field.word()];
         *word = (*word & !(field.mask << field.shift)) | ((value as u64) << field.shift);
     }
 }

@@ -133,8 +133,8 @@ impl World {
         visit: &mut Visit<'_, L>,
     ) {
         let fault = promotion.fault();
-        let promoted = state.get(self.nodes[index].promoted) != 0;
-        if promoted || self.left(state, fault) == 0 {
+        let promoted = |state: &State| state.get(self.nodes[index].promoted) != 0;
+        if self.left(state, fault) == 0 || promoted(state) {
             return;
         }
         for lost in 0..=self.most_lost(state, index, fault) {

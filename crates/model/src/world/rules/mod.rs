@@ -241,7 +241,8 @@ impl<'w, L: Log> Step<'w, L> {
 impl World {
     /// What can be spent of a fault's budget now: nothing before its turn.
     pub(super) fn left(&self, state: &State, fault: Fault) -> usize {
-        if usize::from(self.place[fault as usize]) > state.get(self.struck) {
+        let off = !self.budget[fault as usize].exists();
+        if off || usize::from(self.place[fault as usize]) > state.get(self.struck) {
             return 0;
         }
         self.budget_left(state, fault)

@@ -75,6 +75,9 @@ impl World {
     }
 
     pub(super) fn link_moves<L: Log>(&self, state: &State, visit: &mut Visit<'_, L>) {
+        if !self.cut.iter().any(|field| field.exists()) {
+            return;
+        }
         for index in 0..self.cut.len() {
             let nodes = usize::from(self.config.nodes);
             let (client, node) = ((index / nodes) as u8, (index % nodes) as u8);
