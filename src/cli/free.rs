@@ -14,8 +14,9 @@ use lockproof_history::{self as history, JudgeOptions, Judgement, Reader, timeli
 use lockproof_input::files;
 use lockproof_lab::binaries;
 use lockproof_lab::nemesis::FaultSpec;
+use lockproof_lab::proxy::ProxyKind;
 use lockproof_lab::proxy::toxiproxy;
-use lockproof_lab::topology::{Attachment, ProxyKind};
+use lockproof_lab::topology::Attachment;
 use lockproof_model::lock::LockFile;
 
 use crate::campaign::free::{Outcome, Outcomes};

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use lockproof_lab::binaries::{self, Binary};
 use lockproof_lab::clock::Library;
+use lockproof_lab::proxy::ProxyKind;
 use lockproof_lab::proxy::toxiproxy;
 use lockproof_lab::stoppable::unless;
 
-use crate::replay::{GateOptions, ProxyKind};
+use crate::replay::GateOptions;
 
 use super::{Failure, machine, signals};
 
@@ -68,7 +69,7 @@ impl RealArgs {
             proxy = "toxiproxy";
             let program = toxiproxy::find_program(&binaries::tool_directories())
                 .map_err(Failure::internal)?;
-            options.proxy = ProxyKind::Toxiproxy { program };
+            options.proxy = ProxyKind::Toxiproxy(program);
         }
         let runtime = machine::runtime(WORKERS)
             .map_err(|error| Failure::internal(anyhow!("failed to start tokio: {error}")))?;

@@ -39,6 +39,7 @@ use std::time::{Duration, Instant};
 use lockproof_lab::binaries::Binary;
 use lockproof_lab::client::{ClientCommand, ClientError, ClientLimits};
 use lockproof_lab::clock::Library;
+use lockproof_lab::proxy::ProxyKind;
 use lockproof_lab::server::ServerError;
 use lockproof_trace::Trace;
 
@@ -46,19 +47,6 @@ pub use report::{Confirmation, Happening, ReplayReport, ReplayVerdict, SCHEMA};
 use rig::{Rig, Shape};
 use run::Replay;
 pub use wire::WireError;
-
-/// What stands between clients and servers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ProxyKind {
-    /// The embedded proxy alone.
-    #[default]
-    Embedded,
-    /// A real toxiproxy-server between the embedded proxy and the server.
-    Toxiproxy {
-        /// The toxiproxy-server program.
-        program: PathBuf,
-    },
-}
 
 /// How to replay.
 #[derive(Clone, Debug)]

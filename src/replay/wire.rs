@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
+use lockproof_lab::proxy::ProxyKind;
 use lockproof_lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
 use lockproof_lab::proxy::event::{Event, LinkId, ProxyEvent};
 use lockproof_lab::proxy::toxiproxy::{Toxiproxy, ToxiproxyError, ToxiproxyLink};
@@ -18,8 +19,8 @@ use lockproof_redis::Reply;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
+use super::GateOptions;
 use super::compare::command_text;
-use super::{GateOptions, ProxyKind};
 
 /// What can go wrong on the wire.
 #[derive(Debug, thiserror::Error)]
@@ -153,7 +154,7 @@ impl Wires {
     ) -> Result<Self, WireError> {
         let toxiproxy = match &options.proxy {
             ProxyKind::Embedded => None,
-            ProxyKind::Toxiproxy { program } => Some(Toxiproxy::start(program).await?),
+            ProxyKind::Toxiproxy(program) => Some(Toxiproxy::start(program).await?),
         };
         let (sender, events) = mpsc::unbounded_channel();
         let hold = EmbeddedOptions {

@@ -9,9 +9,10 @@ use lockproof::lab::binaries::{self, Binary};
 use lockproof::lab::clock::Library;
 use lockproof::lab::nemesis::{Bytes, Clients, FaultSpec, Field, How, NemesisError, NoClients};
 use lockproof::lab::process;
+use lockproof::lab::proxy::ProxyKind;
 use lockproof::lab::proxy::toxiproxy;
 use lockproof::lab::server::Persistence;
-use lockproof::lab::topology::{Party, ProxyKind, Topology, TopologyKind, TopologyOptions};
+use lockproof::lab::topology::{Party, Topology, TopologyKind, TopologyOptions};
 use lockproof::redis::Reply;
 
 async fn masters(proxy: ProxyKind) -> Topology {

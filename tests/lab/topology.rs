@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Client, bulk, ok};
 use lockproof::lab::binaries::{self, Binary};
+use lockproof::lab::proxy::ProxyKind;
 use lockproof::lab::proxy::{Cut, LinkAction, toxiproxy};
 use lockproof::lab::topology::{
-    LinkName, Party, ProxyKind, Role, Topology, TopologyError, TopologyKind, TopologyOptions,
+    LinkName, Party, Role, Topology, TopologyError, TopologyKind, TopologyOptions,
 };
 use lockproof::redis::Reply;
 

@@ -5,9 +5,10 @@ use crate::gate_support::{
     reason,
 };
 use lockproof::lab::binaries::{find, server_directories, tool_directories};
+use lockproof::lab::proxy::ProxyKind;
 use lockproof::lab::proxy::toxiproxy;
 use lockproof::redis::Reply;
-use lockproof::replay::{GatePool, ProxyKind, ReplayVerdict, replay};
+use lockproof::replay::{GatePool, ReplayVerdict, replay};
 use lockproof::trace::{Fault, Outcome, Trace};
 
 #[tokio::test]
@@ -346,7 +347,7 @@ mod with_toxiproxy {
     async fn a_finding_does_not_hang_on_our_own_proxy() {
         let program = toxiproxy::find_program(&tool_directories()).unwrap();
         let mut options = options();
-        options.proxy = ProxyKind::Toxiproxy { program };
+        options.proxy = ProxyKind::Toxiproxy(program);
         let mut pool = GatePool::new(options);
         for _ in 0..2 {
             assert_reproduced(&pool.replay(&late_del(), "setnx-expire").await);

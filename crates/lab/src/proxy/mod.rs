@@ -29,7 +29,19 @@ mod tracker;
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::pin::Pin;
+
+/// What stands between clients and servers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProxyKind {
+    /// The proxy of this process.
+    #[default]
+    Embedded,
+    /// A real toxiproxy; this program is started. Where single messages are held, it stands
+    /// between the embedded proxy and the server.
+    Toxiproxy(PathBuf),
+}
 
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

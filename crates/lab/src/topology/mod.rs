@@ -48,7 +48,7 @@ use attach::Attached;
 pub use attachment::{ATTACH_SCHEMA, AttachedNode, AttachedToxiproxy, Attachment, AttachmentError};
 pub use error::TopologyError;
 pub use names::{Channel, LinkName, NameError, Party};
-pub use options::{ProxyKind, TopologyKind, TopologyOptions};
+pub use options::{TopologyKind, TopologyOptions};
 pub use role::Role;
 pub use sentinel::SENTINEL_GROUP;
 pub use slot::{SLOTS, slot};

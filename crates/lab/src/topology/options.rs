@@ -1,12 +1,12 @@
 //! What a topology is to look like.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::super::binaries::Binary;
 use super::super::clock::Library;
+use super::super::proxy::ProxyKind;
 use super::super::proxy::event::ProxyEvent;
 use super::super::server::Persistence;
 use super::attachment::Attachment;
@@ -71,15 +71,6 @@ impl TopologyKind {
     pub fn replicates(self) -> bool {
         !matches!(self, TopologyKind::Single | TopologyKind::Masters { .. })
     }
-}
-
-/// Which kind of proxy stands in every link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProxyKind {
-    /// The one of this process.
-    Embedded,
-    /// A real toxiproxy; this program is started.
-    Toxiproxy(PathBuf),
 }
 
 /// How to start a topology.

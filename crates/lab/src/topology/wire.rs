@@ -11,11 +11,11 @@ use tokio::task::JoinSet;
 use super::super::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Framing, Mode};
 use super::super::proxy::event::LinkId;
 use super::super::proxy::toxiproxy::{Endpoint, Toxiproxy, ToxiproxyLink};
-use super::super::proxy::{Applied, Cut, Direction, Link, LinkAction};
+use super::super::proxy::{Applied, Cut, Direction, Link, LinkAction, ProxyKind};
 use super::door::Way;
 use super::error::TopologyError;
 use super::names::{Channel, LinkName, Party};
-use super::options::{ProxyKind, TopologyOptions};
+use super::options::TopologyOptions;
 
 /// How many links are made at once: each is a few calls of toxiproxy's API, and
 /// each call occupies a thread.
