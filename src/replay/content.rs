@@ -174,6 +174,16 @@ pub(super) struct Notification {
     pub key: Bytes,
 }
 
+impl Notification {
+    /// A value of the key was written.
+    fn writes(&self) -> bool {
+        !NO_WRITES.contains(&self.what.as_str())
+    }
+}
+
+/// A number was counted up or down (Redis manual, Keyspace notifications).
+const COUNTS: [&str; 5] = ["incrby", "incrbyfloat", "hincrby", "hincrbyfloat", "zincr"];
+
 /// What happens to a key without that a value of it is written.
 const NO_WRITES: [&str; 19] = [
     "del",
@@ -241,7 +251,7 @@ pub(super) fn compare(
         let known = before.get(key);
         let told = notifications
             .iter()
-            .any(|told| told.key == *key && !NO_WRITES.contains(&told.what.as_str()));
+            .any(|told| told.key == *key && told.writes());
         let written = own(known, entry, told, client);
         // Also to the very end that it had.
         let expiry = known.is_none_or(|known| known.ends_ms != entry.ends_ms)
@@ -249,7 +259,17 @@ pub(super) fn compare(
                 .iter()
                 .any(|told| told.key == *key && told.what == "expire");
         effect.changed |= written || expiry;
-        let touched = Touched { written, expiry };
+        let writes = || {
+            notifications
+                .iter()
+                .filter(|told| told.key == *key && told.writes())
+        };
+        let touched = Touched {
+            written,
+            expiry,
+            counts: writes().count() > 0
+                && writes().all(|told| COUNTS.contains(&told.what.as_str())),
+        };
         judge(key, known, entry, touched, client, rules, &mut effect);
     }
     for (key, known) in before {
@@ -288,6 +308,8 @@ fn own(known: Option<&Entry>, entry: &mut Entry, told: bool, client: u8) -> bool
 struct Touched {
     written: bool,
     expiry: bool,
+    /// What it wrote it counted.
+    counts: bool,
 }
 
 fn judge(
@@ -325,10 +347,9 @@ fn judge(
             }
             (Some(owner), Some(now)) => {
                 let over = now.value != element.value && now.owner == Some(client);
-                // A number is a counter that clients share.
-                let counts = is_counter(&now.value) && is_counter(&element.value);
-                let text = matches!(known.kind.as_str(), "string" | "hash");
-                if owner != client && over && text && !counts {
+                // A counter is there for all to count.
+                let put = known.kind != "list" && !touched.counts;
+                if owner != client && over && put {
                     effect
                         .victims
                         .push((owner, format!("wrote over {}", part(key, name))));
@@ -368,13 +389,6 @@ fn others(entry: &Entry, client: u8) -> impl Iterator<Item = u8> {
     owners.sort_unstable();
     owners.dedup();
     owners.into_iter()
-}
-
-/// Larger numbers are times since 1970, in seconds or finer.
-fn is_counter(text: &[u8]) -> bool {
-    const FIRST_TIME: u64 = 1_000_000_000;
-    let number = std::str::from_utf8(text).ok().map(str::parse::<i64>);
-    matches!(number, Some(Ok(number)) if number.unsigned_abs() < FIRST_TIME)
 }
 
 fn part(key: &[u8], element: &[u8]) -> String {

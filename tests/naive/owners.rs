@@ -120,9 +120,12 @@ impl Owners {
                     who,
                 );
                 if role != Role::Queue {
-                    let same =
-                        |element: Option<&Bytes>| counter(was.map(|(v, _)| *v), value, element);
-                    let over = overwritten(past, &|element| written(element) && !same(element));
+                    // Whoever only counts writes over nothing.
+                    let mut writes = notes.written.iter().filter(|write| write.key == **key);
+                    let over = match writes.all(|write| write.counts) {
+                        true => Vec::new(),
+                        false => overwritten(past, &written),
+                    };
                     effect
                         .overwritten
                         .extend(over.into_iter().filter(|one| *one != who));
@@ -201,23 +204,6 @@ fn compare(
     effect
         .victims
         .extend(lost.into_iter().filter(|one| *one != who));
-}
-
-/// A number in place of a number, and no time: a counter that clients share.
-fn counter(old: Option<&Value>, new: &Value, element: Option<&Bytes>) -> bool {
-    let text = |value: &Value| match (value, element) {
-        (Value::String(text), None) => Some(text.clone()),
-        (Value::Hash(hash), Some(field)) => hash.get(field).cloned(),
-        (Value::SortedSet(_), Some(_)) => Some(b"0".to_vec()),
-        _ => None,
-    };
-    let small = |value: &Value| {
-        let text = String::from_utf8(text(value)?).ok()?;
-        text.parse()
-            .ok()
-            .filter(|n: &i64| n.unsigned_abs() < 1_000_000_000)
-    };
-    old.is_some_and(|old| small(old).is_some() && small(new).is_some())
 }
 
 /// Whose elements were written over.

@@ -115,30 +115,36 @@ fn deleting_or_expiring_anothers_entry_makes_a_victim_even_where_values_are_equa
 
 #[test]
 fn writing_over_anothers_value_is_a_write_even_where_values_are_equal() {
-    let over = Effect {
-        victims: OF_A,
-        wrote: true,
-        leased: true,
-        ..Effect::default()
-    };
-    // A number in place of a number is a counter, which clients share.
     for words in ["SET lock 1 PX 3000", "SET lock 2 PX 3000"] {
+        let over = Effect {
+            overwritten: OF_A,
+            victims: OF_A,
+            wrote: true,
+            leased: true,
+            ..Effect::default()
+        };
         assert_eq!(on_as_key(words), over, "{words}");
     }
-    let text = Effect {
-        overwritten: OF_A,
-        ..over
-    };
-    assert_eq!(on_as_key("SET lock x PX 3000"), text);
-    let a_text = after(&[(A, "SET lock x PX 3000")]);
-    assert_eq!(run(&a_text, B, "SET lock x PX 3000").effect, text);
-    assert_eq!(run(&a_text, B, "SET lock 1 PX 3000").effect, text);
     let executed = run(
         &after(&[(A, "SET lock 1 PX 3000")]),
         B,
         "SET lock 1 PX 3000",
     );
     assert_eq!(holders(&executed.after).leased, 1 << B);
+}
+
+#[test]
+fn counting_writes_over_nothing_and_setting_a_number_does() {
+    let cases = [
+        ("SET lock 1", "INCR lock", "SET lock 0"),
+        ("HSET lock n 1", "HINCRBY lock n -1", "HSET lock n 0"),
+        ("ZADD lock 1 m", "ZINCRBY lock 1 m", "ZADD lock 2 m"),
+    ];
+    for (before, counts, sets) in cases {
+        let keyspace = after(&[(A, before)]);
+        assert_eq!(run(&keyspace, B, counts).effect.overwritten, 0, "{counts}");
+        assert_eq!(run(&keyspace, B, sets).effect.overwritten, OF_A, "{sets}");
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ pub(super) fn hincrby(server: &mut Server, call: &Call<'_>) -> Answer {
         hash.insert(call.argv[2].clone(), new.to_string().into_bytes());
         Ok(new)
     })?;
-    server.wrote(&call.argv[1], Some(&call.argv[2]));
+    server.counted(&call.argv[1], Some(&call.argv[2]));
     Ok(Reply::Int(new.unwrap_or(0)))
 }
 

@@ -55,7 +55,7 @@ mod value;
 
 pub use command::{Command, commands};
 pub use engine::{EngineError, ScriptEngine, compile_script};
-pub use notes::{KeyPart, Notes};
+pub use notes::{Notes, Write};
 pub use operand::no_name;
 pub use server::{Dialect, End, Published, Server};
 pub use value::{Hash, List, SortedSet, Value};

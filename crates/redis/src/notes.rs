@@ -10,12 +10,15 @@ use lockproof_lua::{Refusal, RefusalKind};
 
 use super::Bytes;
 
-/// A part of a keyspace: a key, and where it is a collection, an element of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyPart {
+/// A value that was written: a key's, and where it is a collection, an element's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
     pub key: Bytes,
     /// The field of a hash, the member of a sorted set, the item of a list.
     pub element: Option<Bytes>,
+    /// By a command that counts (INCRBY, HINCRBY and their kin): it changes the number
+    /// that is there, and puts nothing else in its place.
+    pub counts: bool,
 }
 
 /// See the module.
@@ -25,7 +28,7 @@ pub struct Notes {
     /// did it (then the refusal has its line).
     pub refusal: Option<(Refusal, bool)>,
     /// Values that were written, also over equal ones.
-    pub written: Vec<KeyPart>,
+    pub written: Vec<Write>,
     /// Keys whose expiry was set, also to the very end that it had.
     pub expiries: Vec<Bytes>,
     /// Lives that were given to keys, in ms, ticks left out.

@@ -15,7 +15,7 @@ use lockproof_lua::Scale;
 use lockproof_lua::text::Span;
 
 use super::engine::{ScriptEngine, Sha};
-use super::notes::{KeyPart, Notes};
+use super::notes::{Notes, Write};
 use super::refusal::Refusal;
 use super::value::{Kind, Value};
 use super::{Bytes, Reply, command};
@@ -180,11 +180,20 @@ impl Server {
 
     /// A value was written, also over an equal one.
     pub(super) fn wrote(&mut self, key: &Bytes, element: Option<&Bytes>) {
-        let place = KeyPart {
+        self.note_write(key, element, false);
+    }
+
+    /// A number was counted up or down.
+    pub(super) fn counted(&mut self, key: &Bytes, element: Option<&Bytes>) {
+        self.note_write(key, element, true);
+    }
+
+    pub(super) fn note_write(&mut self, key: &Bytes, element: Option<&Bytes>, counts: bool) {
+        self.watch.notes.written.push(Write {
             key: key.clone(),
             element: element.cloned(),
-        };
-        self.watch.notes.written.push(place);
+            counts,
+        });
     }
 
     /// Executes one command and gives its reply; whatever is wrong with the

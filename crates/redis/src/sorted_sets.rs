@@ -94,7 +94,7 @@ fn add(server: &mut Server, call: &Call<'_>, options: &AddOptions, pairs: &[Byte
     let results = results.unwrap_or_default();
     for (pair, result) in pairs.chunks_exact(2).zip(&results) {
         if !matches!(result, Added::Refused) {
-            server.wrote(&call.argv[1], Some(&pair[1]));
+            server.note_write(&call.argv[1], Some(&pair[1]), options.increment);
         }
     }
     if options.increment {

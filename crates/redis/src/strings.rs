@@ -232,7 +232,7 @@ fn add(server: &mut Server, key: &Bytes, by: i64) -> Answer {
     let stored = server.get::<Bytes>(key)?;
     if by > 0 && stored.is_some_and(|text| server.is_fence(text)) {
         // It grows, and that is all that is known.
-        server.wrote(key, None);
+        server.counted(key, None);
         return Ok(Reply::Bulk(Symbol::Fence.text()));
     }
     let old = match server.get::<Bytes>(key)?.cloned() {
@@ -243,6 +243,6 @@ fn add(server: &mut Server, key: &Bytes, by: i64) -> Answer {
     let when = server.expiry(key).flatten();
     let text = Value::String(new.to_string().into_bytes());
     server.insert(key.clone(), text, when);
-    server.wrote(key, None);
+    server.counted(key, None);
     Ok(Reply::Int(new))
 }

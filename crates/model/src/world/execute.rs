@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use lockproof_lua::text::{self, Symbol};
 use lockproof_lua::{Refusal, RefusalKind, Scale};
-use lockproof_redis::{self as redis, Bytes, KeyPart, Notes, Reply, ScriptEngine, Server, Value};
+use lockproof_redis::{self as redis, Bytes, Notes, Reply, ScriptEngine, Server, Value, Write};
 
 use crate::lock::Role;
 
@@ -321,7 +321,7 @@ fn elements(value: &Value) -> Vec<&Bytes> {
 fn writers(
     known: Option<&Entry>,
     value: &Value,
-    written: &[KeyPart],
+    written: &[Write],
     key: &Bytes,
     client: u8,
 ) -> Writers {
@@ -393,25 +393,20 @@ fn kept(old: &VecDeque<Bytes>, new: &VecDeque<Bytes>) -> Vec<Option<usize>> {
     std::iter::repeat_n(None, fresh).chain(stayed).collect()
 }
 
-/// Clients (bit sets) whose element is gone, and whose element was written over.
-fn touched(known: &Entry, entry: &Entry, written: &[KeyPart]) -> (u8, u8) {
-    let wrote = |element: Option<&Bytes>| {
-        written
-            .iter()
-            .any(|place| place.key == entry.key && place.element.as_ref() == element)
-    };
+/// Clients (bit sets) whose element is gone, and whose element was written over. A counter
+/// is there for all to count, so counting alone is no writing over.
+fn touched(known: &Entry, entry: &Entry, written: &[Write]) -> (u8, u8) {
+    let here = || written.iter().filter(|write| write.key == entry.key);
+    let counts = here().all(|write| write.counts);
+    let wrote =
+        |element: Option<&Bytes>| !counts && here().any(|write| write.element.as_ref() == element);
     match (&known.writers, &entry.writers) {
-        (Writers::One(old), Writers::One(_)) => {
-            let over = wrote(None) && !is_counter(known, entry, None);
-            (0, if over { 1 << old } else { 0 })
-        }
+        (Writers::One(old), Writers::One(_)) => (0, if wrote(None) { 1 << old } else { 0 }),
         (Writers::Each(old), Writers::Each(new)) => {
             let gone = old
                 .iter()
                 .filter(|(element, _)| !new.contains_key(*element));
-            let over = old.iter().filter(|(element, _)| {
-                wrote(Some(element)) && !is_counter(known, entry, Some(element))
-            });
+            let over = old.iter().filter(|(element, _)| wrote(Some(element)));
             let set = |set: u8, (_, writer): (&Bytes, &u8)| set | 1 << writer;
             (gone.fold(0, set), over.fold(0, set))
         }
@@ -425,22 +420,6 @@ fn touched(known: &Entry, entry: &Entry, written: &[KeyPart]) -> (u8, u8) {
         }
         // Another type stands there now.
         (old, _) => (old.set(), 0),
-    }
-}
-
-/// A number stands in place of a number: a counter that clients share, and may write. Times
-/// since 1970 are none, in a run with real ones.
-fn is_counter(known: &Entry, entry: &Entry, element: Option<&Bytes>) -> bool {
-    const FIRST_TIME: u64 = 1_000_000_000;
-    let counts = |text: &Bytes| number(text).is_some_and(|n| n.unsigned_abs() < FIRST_TIME);
-    match (&known.value, &entry.value) {
-        (Value::String(old), Value::String(new)) => counts(old) && counts(new),
-        (Value::Hash(old), Value::Hash(new)) => {
-            let both = element.and_then(|field| Some((old.get(field)?, new.get(field)?)));
-            both.is_some_and(|(old, new)| counts(old) && counts(new))
-        }
-        (Value::SortedSet(_), Value::SortedSet(_)) => true,
-        _ => false,
     }
 }
 
@@ -496,7 +475,7 @@ fn number(text: &[u8]) -> Option<i64> {
 
 /// Stamps that are written must be fresh, and where they are told by their place
 /// they must have been there: otherwise two of them could be taken for one.
-fn stale_stamps(executed: &mut Executed, written: &[KeyPart], scale: Scale) {
+fn stale_stamps(executed: &mut Executed, written: &[Write], scale: Scale) {
     let mut found = false;
     for entry in &executed.after.entries {
         let mut look = |text: &[u8], element: &[u8], place: Option<&Bytes>| {
