@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockproof_lab::client::protocol::{Cause, FromClient};
+use lockproof_lab::client::protocol::{Cause, FromClient, ToClient};
 use lockproof_redis::Reply;
 use lockproof_trace::{Event, Fault};
 use tokio::time::{Instant, sleep};
@@ -86,6 +86,7 @@ impl Replay<'_> {
         compare::request(argv, &command.argv)?;
         let key = (client, node, message);
         let stage = if self.will_be_refused(self.at, key) {
+            self.refused(key, thread).await?;
             Stage::Gone
         } else {
             let held = self.rig.wires.next_request(client, node, argv).await?;
@@ -254,16 +255,30 @@ impl Replay<'_> {
         if self.state(key.0)?.crashed {
             return Ok(());
         }
+        if definite {
+            let id = self.rig.client(key.0)?.fresh_id();
+            return self.input(key.0, ToClient::Hear { id, thread }).await;
+        }
         let cause = Cause::Fail {
             thread,
             node: key.1,
             definite,
             message: String::new(),
         };
-        self.network(key.0, &cause).await?;
-        // It may have called again by now, and be refused again.
-        if definite && !self.is_refused_again(key) {
-            self.rig.wires.accept(key.0, key.1).await?;
+        self.network(key.0, &cause).await
+    }
+
+    /// The client's connection is refused, and it is told so later ([`Self::fail`]).
+    async fn refused(&mut self, key: Key, by_thread: u8) -> Result<(), Stop> {
+        let (client, of_node, _) = key;
+        let awaiting = format!("that node {of_node} refuses thread {by_thread}");
+        let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
+        let process = self.rig.client(client)?;
+        process.receive_where(&awaiting, refusal).await?;
+        self.note("wire", format!("node {of_node} refuses client {client}"));
+        // Other threads may have called it in the same moment.
+        if !self.is_refused_again(key) {
+            self.rig.wires.accept(client, of_node).await?;
         }
         Ok(())
     }
@@ -329,7 +344,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Of what the client does upon this step, something is refused by the same node.
+    /// Of what else the client does in this step, something is refused by the same node.
     fn is_refused_again(&self, (of_client, by_node, _): Key) -> bool {
         let rest = self.trace.steps.iter().enumerate().skip(self.at + 1);
         let mut now = rest.take_while(|(_, step)| is_consequence(&step.event));

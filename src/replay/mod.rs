@@ -25,7 +25,6 @@ mod failover;
 mod fault;
 mod look;
 mod messages;
-mod refusal;
 mod replica;
 mod report;
 mod rig;
@@ -279,10 +278,7 @@ async fn enforce(
     report.history = run.history;
     report.steps_ms = ms_since(began);
     report.steps_done = at;
-    report.confirmation = result.map_err(|stop| {
-        let stop = refusal::blame_a_client_that_goes_on(trace, at, stop);
-        (stop, Some(at))
-    })?;
+    report.confirmation = result.map_err(|stop| (stop, Some(at)))?;
     report.steps_done = trace.steps.len();
     Ok(())
 }

@@ -347,13 +347,14 @@ impl<'a> Replay<'a> {
             self.input(client, ToClient::Advance { id, ms: 0 }).await?;
             let arrived = self.rig.client(client)?.drain()?;
             let unasked = arrived.iter().find_map(|message| match message {
-                FromClient::Step(step) => step.cause.as_ref(),
+                FromClient::Step(step) => step.cause.as_ref().map(cause_text),
+                FromClient::Refused { message, .. } => Some(message.clone()),
                 _ => None,
             });
-            if let Some(cause) = unasked {
+            if let Some(unasked) = unasked {
                 return Err(Stop::diverged(
                     format!("client {client} takes nothing more from the network"),
-                    format!("it takes {}", cause_text(cause)),
+                    format!("it takes {unasked}"),
                 ));
             }
         }

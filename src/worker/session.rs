@@ -1,6 +1,6 @@
 //! One client of one lock: a program, its connections and its clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
@@ -26,6 +26,8 @@ pub(super) struct Session {
     journal: Journal,
     /// The node whose reply each thread waits for, and the request's number.
     waits: BTreeMap<u8, (u8, u64)>,
+    /// Virtual time: threads whose connection was refused, and that have not heard of it.
+    refused: BTreeSet<u8>,
     /// `None`: virtual time.
     clock: Option<RealClock>,
     /// Real time: the call that runs.
@@ -70,6 +72,7 @@ impl Session {
             links: Links::new(init.nodes.clone(), sender),
             journal,
             waits: BTreeMap::new(),
+            refused: BTreeSet::new(),
             clock: match init.clock {
                 ClockMode::Virtual => None,
                 ClockMode::Real => Some(RealClock::start(init.seed)),
@@ -157,6 +160,22 @@ impl Session {
                     Input::Reply { thread, reply },
                 )
             }
+            (
+                News::Failed {
+                    definite: true,
+                    message,
+                },
+                Some((thread, node)),
+            ) if self.clock.is_none() => {
+                // A proxy can hold a message back, but not a refusal: the harness says
+                // when it is heard.
+                self.refused.insert(thread);
+                return Ok(vec![FromClient::Refused {
+                    thread,
+                    node,
+                    message,
+                }]);
+            }
             (News::Failed { definite, message }, Some((thread, node))) => {
                 self.waits.remove(&thread);
                 let cause = Cause::Fail {
@@ -191,7 +210,7 @@ impl Session {
         Ok(answers)
     }
 
-    fn input_of(&self, request: ToClient) -> Result<Input, (ErrorCode, String)> {
+    fn input_of(&mut self, request: ToClient) -> Result<Input, (ErrorCode, String)> {
         let virtual_only = |input| match self.clock {
             None => Ok(input),
             Some(_) => Err((
@@ -203,6 +222,7 @@ impl Session {
             ToClient::Call(call) => self.input_of_call(call),
             ToClient::Advance { ms, .. } => virtual_only(Input::Advance { ms }),
             ToClient::Wake { thread, .. } => virtual_only(Input::Wake { thread }),
+            ToClient::Hear { thread, .. } => self.hear(thread),
             ToClient::Choose { thread, value, .. } => virtual_only(Input::Choose { thread, value }),
             ToClient::Skew { ms, .. } => Ok(Input::Skew { ms }),
             other => Err((
@@ -210,6 +230,20 @@ impl Session {
                 format!("`{}` is not taken here", other.name()),
             )),
         }
+    }
+
+    /// A thread hears that its connection was refused.
+    fn hear(&mut self, thread: u8) -> Result<Input, (ErrorCode, String)> {
+        if !self.refused.remove(&thread) {
+            let message = format!("no connection of thread {thread} was refused");
+            return Err((ErrorCode::BadRequest, message));
+        }
+        self.waits.remove(&thread);
+        Ok(Input::Fail {
+            thread,
+            definite: true,
+            message: CONNECTION_FAILED.to_string(),
+        })
     }
 
     fn input_of_call(&self, call: Call) -> Result<Input, (ErrorCode, String)> {
@@ -300,6 +334,7 @@ impl Session {
     fn apply(&mut self, input: Input) -> Result<Output, WorkerError> {
         let output = self.program.step(&input)?;
         for thread in &output.abandoned {
+            self.refused.remove(thread);
             if let Some((node, number)) = self.waits.remove(thread) {
                 self.journal.given_up(number);
                 self.links.abandon(*thread, node);

@@ -169,26 +169,60 @@ async fn in_virtual_time_a_lock_is_taken_and_given_back_on_a_real_server() {
     );
 }
 
+/// An address at which nobody listens.
+fn nobody() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+fn is_refused(message: &FromClient) -> bool {
+    matches!(
+        message,
+        FromClient::Refused {
+            thread: 0,
+            node: 0,
+            ..
+        }
+    )
+}
+
 #[tokio::test]
-async fn a_refused_connection_is_definite() {
-    let address = {
-        let (address, _) = (
-            TcpListener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap(),
-            (),
-        );
-        address
-    };
+async fn a_refused_connection_is_heard_of_when_the_harness_says_so_and_is_definite() {
     let mut client = worker().await;
-    ready(&mut client, init("token", address, ClockMode::Virtual)).await;
+    ready(&mut client, init("token", nobody(), ClockMode::Virtual)).await;
     let acquire = call(&mut client, "acquire", Some("t-1"));
     input(&mut client, acquire).await;
-    let failed = network(&mut client).await;
+    client.receive_where("a refusal", is_refused).await.unwrap();
+    // It knows nothing yet: time passes, and it still waits for a reply.
+    let id = client.fresh_id();
+    let waits = input(&mut client, ToClient::Advance { id, ms: 1 }).await;
+    assert_eq!(waits.view.threads[0].waits_for, "reply");
+    let id = client.fresh_id();
+    let heard = input(&mut client, ToClient::Hear { id, thread: 0 }).await;
+    assert!(heard.ended.is_some(), "{heard:?}");
+    let again = ToClient::Hear { id: 70, thread: 0 };
+    assert_eq!(refusal(&mut client, again).await.0, ErrorCode::BadRequest);
+}
+
+#[tokio::test]
+async fn who_gave_up_before_the_news_of_a_refusal_came_never_hears_of_it() {
+    let mut client = worker().await;
+    ready(&mut client, init("token", nobody(), ClockMode::Virtual)).await;
+    let acquire = call(&mut client, "acquire", Some("t-1"));
+    let sent = input(&mut client, acquire).await;
+    client.receive_where("a refusal", is_refused).await.unwrap();
+    let ms = sent.view.threads[0].left_ms.unwrap();
+    let id = client.fresh_id();
+    input(&mut client, ToClient::Advance { id, ms }).await;
+    let id = client.fresh_id();
+    let woken = input(&mut client, ToClient::Wake { id, thread: 0 }).await;
+    assert_eq!(woken.abandoned, [0]);
+    let hear = ToClient::Hear { id: 70, thread: 0 };
+    let (code, message) = refusal(&mut client, hear).await;
+    assert_eq!(code, ErrorCode::BadRequest);
     assert!(
-        matches!(failed.cause, Some(Cause::Fail { definite: true, .. })),
-        "{failed:?}"
+        message.contains("no connection of thread 0 was refused"),
+        "{message}"
     );
 }
 

@@ -55,6 +55,14 @@ pub enum ToClient {
         /// Which thread.
         thread: u8,
     },
+    /// Virtual time: a thread hears now that its connection was refused, as
+    /// [`FromClient::Refused`] told the harness before.
+    Hear {
+        /// This request.
+        id: u64,
+        /// Which thread.
+        thread: u8,
+    },
     /// Virtual time: a thread's random draw gives this value.
     Choose {
         /// This request.
@@ -88,6 +96,7 @@ impl ToClient {
             Self::Cancel { id, .. }
             | Self::Advance { id, .. }
             | Self::Wake { id, .. }
+            | Self::Hear { id, .. }
             | Self::Choose { id, .. }
             | Self::Skew { id, .. }
             | Self::Shutdown { id } => *id,
@@ -102,6 +111,7 @@ impl ToClient {
             Self::Cancel { .. } => "cancel",
             Self::Advance { .. } => "advance",
             Self::Wake { .. } => "wake",
+            Self::Hear { .. } => "hear",
             Self::Choose { .. } => "choose",
             Self::Skew { .. } => "skew",
             Self::Shutdown { .. } => "shutdown",
@@ -200,7 +210,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feature {
-    /// Understands `advance`, `wake`, `choose`, and reports every `step`.
+    /// Understands `advance`, `wake`, `hear`, `choose`, and reports every `step`.
     VirtualTime,
     /// `init` may come again: forget everything and start afresh.
     Reset,
@@ -269,6 +279,16 @@ pub enum FromClient {
         /// The text.
         message: String,
     },
+    /// Virtual time: a node refused the connection that a command needed. The thread
+    /// that waits does not know it before [`ToClient::Hear`].
+    Refused {
+        /// Who waits.
+        thread: u8,
+        /// Which node.
+        node: u8,
+        /// For a person.
+        message: String,
+    },
     /// Virtual time: one input was taken, and this is what came of it.
     Step(Box<StepReport>),
 }
@@ -280,7 +300,11 @@ impl FromClient {
             Self::Ready { id, .. } | Self::Error { id, .. } | Self::Ok { id } => Some(*id),
             Self::Result(result) => Some(result.id),
             Self::Step(step) => step.id,
-            Self::Hello(_) | Self::Lost { .. } | Self::Renewed { .. } | Self::Log { .. } => None,
+            Self::Hello(_)
+            | Self::Lost { .. }
+            | Self::Renewed { .. }
+            | Self::Refused { .. }
+            | Self::Log { .. } => None,
         }
     }
 }
@@ -379,7 +403,7 @@ pub enum Cause {
         /// From where.
         node: u8,
     },
-    /// The thread's command failed.
+    /// The thread's command failed after it was sent.
     Fail {
         /// Who waited.
         thread: u8,
