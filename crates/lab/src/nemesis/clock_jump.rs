@@ -5,9 +5,8 @@
 
 use serde_json::json;
 
-use super::super::clock::ServerClock;
 use super::super::topology::Party;
-use super::clocks::set_clocks;
+use super::clocks::{set_clocks, set_right};
 use super::target::{Target, names, resolve};
 use super::{Fault, Field, Struck};
 
@@ -48,16 +47,6 @@ impl Fault for ClockJump {
     }
 
     fn heal<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
-        Box::pin(async move {
-            set_clocks(
-                "clock-jump",
-                &self.struck,
-                field.topology,
-                ServerClock::correct,
-            )
-            .await?;
-            self.struck.clear();
-            Ok(json!({}))
-        })
+        Box::pin(set_right("clock-jump", &mut self.struck, field.topology))
     }
 }

@@ -1,5 +1,7 @@
 //! What faults of servers' clocks have in common.
 
+use serde_json::{Value, json};
+
 use super::super::clock::ServerClock;
 use super::super::topology::{Party, Topology};
 use super::NemesisError;
@@ -24,4 +26,15 @@ pub(super) async fn set_clocks(
         }
     }
     Ok(())
+}
+
+/// Sets struck clocks right, as a time service would.
+pub(super) async fn set_right(
+    fault: &'static str,
+    struck: &mut Vec<Party>,
+    topology: &Topology,
+) -> Result<Value, NemesisError> {
+    set_clocks(fault, struck, topology, ServerClock::correct).await?;
+    struck.clear();
+    Ok(json!({}))
 }
