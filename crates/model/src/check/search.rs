@@ -92,7 +92,9 @@ impl Checker<'_> {
                 0..=2 => explored::<2>(&world, options, observer),
                 3 => explored::<3>(&world, options, observer),
                 4 => explored::<4>(&world, options, observer),
-                5 | 6 => explored::<6>(&world, options, observer),
+                5 => explored::<5>(&world, options, observer),
+                6 => explored::<6>(&world, options, observer),
+                7 => explored::<7>(&world, options, observer),
                 _ => explored::<8>(&world, options, observer),
             },
         };

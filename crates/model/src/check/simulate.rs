@@ -14,7 +14,8 @@ use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::explore::{ExploreOptions, Path, ShouldStop, StopReason, guarded};
-use crate::world::{Action, System, Transition};
+use crate::world::walk::step;
+use crate::world::{Action, System};
 
 /// How to walk.
 #[derive(Clone)]
@@ -106,11 +107,8 @@ fn walk<Y: System>(
         initial: start,
         steps: Vec::<(Action, Y::State)>::new(),
     };
-    let mut enabled: Vec<Transition<Y::State>> = Vec::new();
     for _ in 0..steps_max {
-        enabled.clear();
-        system.successors(path.last(), &mut |next| enabled.push(next));
-        let Some(next) = enabled.choose(rng) else {
+        let Some(next) = step(system, path.last(), rng, |_| 1) else {
             return;
         };
         found.steps += 1;

@@ -16,33 +16,43 @@ pub fn random_walk(world: &World, seed: u64, length: usize) -> Vec<(Action, Stat
     let mut state = world.start();
     let mut moves = Vec::with_capacity(length);
     while moves.len() < length {
-        let mut choices: Vec<(u32, Transition<State>)> = Vec::new();
-        world.successors(&state, &mut |transition| {
-            if transition.overflow == 0 {
-                choices.push((weight(&transition), transition));
-            }
-        });
-        let total: u32 = choices.iter().map(|(weight, _)| weight).sum();
-        if total == 0 {
-            break;
-        }
-        let mut draw = random.random_range(0..total);
-        let chosen = choices.into_iter().find(|(weight, _)| {
-            let hit = draw < *weight;
-            draw = draw.saturating_sub(*weight);
-            hit
-        });
-        let Some((_, transition)) = chosen else {
+        let Some(taken) = step(world, &state, &mut random, weight) else {
             break;
         };
-        state = transition.state;
-        moves.push((transition.action, state));
+        state = taken.state;
+        moves.push((taken.action, state));
     }
     moves
 }
 
+/// One step of a walk: a transition by chance, each as likely as its weight. `None` if
+/// there is none, or all weigh nothing.
+pub fn step<Y: System>(
+    system: &Y,
+    state: &Y::State,
+    random: &mut ChaCha8Rng,
+    weight: impl Fn(&Transition<Y::State>) -> u32,
+) -> Option<Transition<Y::State>> {
+    let mut choices = Vec::new();
+    system.successors(state, &mut |transition| {
+        choices.push((weight(&transition), transition));
+    });
+    let total: u32 = choices.iter().map(|(weight, _)| weight).sum();
+    if total == 0 {
+        return None;
+    }
+    let mut draw = random.random_range(0..total);
+    let chosen = choices.into_iter().find(|(weight, _)| {
+        let hit = draw < *weight;
+        draw = draw.saturating_sub(*weight);
+        hit
+    });
+    chosen.map(|(_, transition)| transition)
+}
+
 fn weight<S>(transition: &Transition<S>) -> u32 {
     match Move::decode(transition.action) {
+        _ if transition.overflow != 0 => 0,
         Some(Move::Crash { .. }) => 1,
         _ if transition.fault => 2,
         Some(Move::Call { .. }) => 6,
