@@ -12,8 +12,11 @@
 pub mod config;
 mod crew;
 pub mod directed;
-pub mod free;
+pub mod history;
 mod model_side;
+pub mod pauses;
+pub mod rows;
+pub mod session;
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
-use lockproof_lab::nemesis::FaultSpec;
-use lockproof_lab::topology::{Attachment, TopologyKind};
+use anyhow::Context;
+use lockproof_lab::topology::Attachment;
 
-use crate::scenario::Scenario;
 use crate::shell;
 
-use super::{Failure, run, screen, signals};
+use super::{Failure, run, signals};
 
 /// Options of every subcommand that can run on servers of somebody else.
 #[derive(clap::Args, Debug, Clone)]
@@ -78,31 +76,4 @@ impl AttachArgs {
             ..attachment
         }))
     }
-}
-
-/// Leaves out the faults that cannot be done to attached servers, and says so. A
-/// scenario that has no other is refused.
-pub fn leave_out(scenario: &mut Scenario, kind: TopologyKind) -> Result<(), Failure> {
-    let faults = std::mem::take(&mut scenario.nemesis.faults);
-    let had_some = !faults.is_empty();
-    let mut whys = Vec::new();
-    let possible = |fault: &FaultSpec| match fault.impossible_when_attached(kind) {
-        None => true,
-        Some(why) => {
-            whys.push(format!("{}: {why}", fault.name()));
-            false
-        }
-    };
-    scenario.nemesis.faults = faults.into_iter().filter(possible).collect();
-    if had_some && scenario.nemesis.faults.is_empty() {
-        return Err(Failure::usage(anyhow!(
-            "{} cannot be run on attached servers: {}",
-            scenario.name,
-            whys.join("; ")
-        )));
-    }
-    for why in whys {
-        screen::note(format_args!("left out: {why}"));
-    }
-    Ok(())
 }

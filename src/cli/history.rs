@@ -10,8 +10,9 @@ use lockproof_history::{
     ExportError, Finding, FindingVerdict, JudgeOptions, Judgement, ReadError, Reader, export_edn,
     judge,
 };
-use lockproof_input::files;
 use lockproof_trace::words::{plural, printable, thousands};
+
+use crate::campaign::history::{self, Beside};
 
 use super::check::Format;
 use super::{Ended, Exit, Failure, screen};
@@ -148,12 +149,14 @@ fn page(args: &PageArgs) -> Ended {
             out.display()
         )));
     }
-    let judgement = super::free::judge(&args.history).map_err(Failure::usage)?;
-    let strikes = super::free::strikes_of(&args.history).map_err(Failure::usage)?;
-    // A history without faults may be of a run that planned none.
-    let strikes = Some(strikes.as_slice()).filter(|strikes| !strikes.is_empty());
-    let page = super::free::page(&args.history, &judgement, strikes, &[], None, None)
-        .map_err(Failure::usage)?;
+    let judgement = history::judge(&args.history).map_err(Failure::usage)?;
+    let strikes = history::strikes(&args.history).map_err(Failure::usage)?;
+    let beside = Beside {
+        // A history without faults may be of a run that planned none.
+        strikes: Some(strikes.as_slice()).filter(|strikes| !strikes.is_empty()),
+        ..Beside::default()
+    };
+    let page = history::page(&args.history, &judgement, &beside).map_err(Failure::usage)?;
     std::fs::write(&out, page)
         .with_context(|| format!("failed to write {}", out.display()))
         .map_err(Failure::internal)?;
@@ -167,11 +170,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    let file = files::open(path)
-        .with_context(|| format!("failed to read {}", path.display()))
-        .map_err(Failure::usage)?;
-    let file = BufReader::with_capacity(1 << 16, file);
-    Reader::new(file).map_err(|error| at(path, &error))
+    history::open(path).map_err(Failure::usage)
 }
 
 /// The error with its file and line.

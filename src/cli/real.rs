@@ -41,8 +41,6 @@ pub struct Real {
     pub server: Binary,
     pub runtime: tokio::runtime::Runtime,
     pub gate: GateOptions,
-    /// For the report: `embedded` or `toxiproxy`.
-    pub proxy: &'static str,
 }
 
 impl Real {
@@ -64,9 +62,7 @@ impl RealArgs {
         let library = Library::built_in().map_err(Failure::internal)?;
         let program = std::env::current_exe().map_err(Failure::internal)?;
         let mut options = GateOptions::new(program, server.clone(), library);
-        let mut proxy = "embedded";
         if self.proxy == Proxy::Toxiproxy {
-            proxy = "toxiproxy";
             let program = toxiproxy::find_program(&binaries::tool_directories())
                 .map_err(Failure::internal)?;
             options.proxy = ProxyKind::Toxiproxy(program);
@@ -77,7 +73,6 @@ impl RealArgs {
             server,
             runtime,
             gate: options,
-            proxy,
         })
     }
 }

@@ -139,7 +139,7 @@ pub(super) fn heading(command: String, seed: u64, text: &str, real: &super::real
                 name: real.server.name.clone(),
                 version: real.server.version.to_string(),
             }],
-            proxy: Some(real.proxy.into()),
+            proxy: Some(real.gate.proxy.name().into()),
         },
         seed,
         command,

@@ -9,7 +9,9 @@ use lockproof_model::check::Verdict;
 
 use crate::campaign::Campaign;
 use crate::campaign::directed::{self, Depth};
-use crate::campaign::free::{self as rows, Outcomes};
+use crate::campaign::pauses;
+use crate::campaign::rows::{self, Outcomes};
+use crate::campaign::session::{Session, SessionError};
 use crate::report;
 use crate::report::model::{Partition, Report};
 use crate::report::scenario::ScenarioRow;
@@ -17,7 +19,7 @@ use crate::scenario::{self, Scenario};
 use crate::shell;
 
 use super::folder::OwnFolder;
-use super::free::{self, Session};
+use super::free::{self, Viewer};
 use super::real::RealArgs;
 use super::run::{Terminal, diverged, failure, heading, publish};
 use super::screen::{self, Screen};
@@ -138,7 +140,7 @@ fn play(args: RunArgs) -> Ended {
         .map(|name| plan::scenario(name))
         .collect::<Result<Vec<_>, _>>()?;
     for scenario in &scenarios {
-        free::pauses(&args.pauses, scenario)?;
+        pauses::lengths(&args.pauses, scenario).map_err(free::failure)?;
     }
     signals::in_order();
     // The page over all of them.
@@ -289,7 +291,7 @@ fn play_one(
     }
     publish(&stage.out, &report)?;
     if let Some(failed) = failed {
-        return Err(failed);
+        return Err(free::failure(failed));
     }
     ci::annotate(&report)?;
     Ok((exit, Some(report)))
@@ -302,7 +304,7 @@ fn add(
     report: &mut Report,
     lock: &str,
     duration: std::time::Duration,
-) -> Result<(Exit, ScenarioRow, Option<Failure>), Failure> {
+) -> Result<(Exit, ScenarioRow, Option<SessionError>), Failure> {
     let row = |report: &Report, outcomes: &Outcomes| {
         let command = match &args.lock {
             Some(_) => report.command.clone(),
@@ -320,18 +322,20 @@ fn add(
         duration,
         runs: args.runs.unwrap_or(scenario.run.runs),
         seed: scenario.run.seed,
-        pauses: free::pauses(&args.pauses, scenario)?,
+        pauses: pauses::lengths(&args.pauses, scenario).map_err(free::failure)?,
         out: args.out.join(&scenario.name),
-        proxy: free::proxy(&real)?,
-        attach: None,
-        real: &real,
+        ground: free::ground(&real, None)?,
+        runtime: &real.runtime,
+        audience: &Viewer,
     };
-    let (outcomes, failed) = session.play(&plan::load(lock)?)?;
+    let played = session.play(&plan::load(lock)?);
+    let (outcomes, failed) = played.map_err(free::failure)?;
     // What stands between clients and servers may differ: replays need to hold
     // single requests, which only the embedded proxy can.
-    report.environment.proxy = Some(match free::proxy_name(&session.proxy) {
-        name if name == real.proxy => name.to_owned(),
-        name => format!("{} (replays), {name} (free runs)", real.proxy),
+    let (replays, runs) = (real.gate.proxy.name(), session.ground.proxy.name());
+    report.environment.proxy = Some(match replays == runs {
+        true => runs.to_owned(),
+        false => format!("{replays} (replays), {runs} (free runs)"),
     });
     let row = row(report, &outcomes);
     let ended = super::torture::conclude(&row, &outcomes)?;

@@ -31,12 +31,17 @@ pub fn bounded() -> ExploreOptions {
 /// A reader that went away (`| head`) has seen enough: the exit code still tells
 /// the rest. A full disk is an error, because the answer would be cut short.
 pub fn print(text: impl Display) -> Result<(), Failure> {
+    answer(text)
+        .context("failed to write to standard output")
+        .map_err(Failure::internal)
+}
+
+/// As [`print`], with the system's own error.
+pub fn answer(text: impl Display) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written
-            .context("failed to write to standard output")
-            .map_err(Failure::internal),
+        written => written,
     }
 }
 

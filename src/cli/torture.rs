@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use lockproof_lab::own_network;
 
-use crate::campaign::free::{self as rows, Outcomes};
+use crate::campaign::pauses;
+use crate::campaign::rows::{self, Outcomes};
+use crate::campaign::session::Session;
 use crate::report::model::Report;
 use crate::report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
 use crate::report::{self, terminal};
@@ -12,7 +14,7 @@ use crate::shell;
 
 use super::attach::AttachArgs;
 use super::folder::OwnFolder;
-use super::free::{self, Session};
+use super::free::{self, Viewer};
 use super::real::RealArgs;
 use super::run::heading;
 use super::screen;
@@ -61,7 +63,7 @@ pub fn run(args: Args) -> Ended {
     }
     let scenario = plan::scenario(&args.scenario)?;
     let duration = free::duration(args.duration, &scenario)?;
-    let pauses = free::pauses(&args.pauses, &scenario)?;
+    let pauses = pauses::lengths(&args.pauses, &scenario).map_err(free::failure)?;
     let names: Vec<String> = match &args.lock {
         Some(lock) => vec![lock.clone()],
         None => scenario.expect.keys().cloned().collect(),
@@ -82,9 +84,9 @@ pub fn run(args: Args) -> Ended {
         seed: args.seed.unwrap_or(scenario.run.seed),
         pauses,
         out: args.out.join(&scenario.name),
-        proxy: free::proxy(&real)?,
-        attach: args.attach.find()?,
-        real: &real,
+        ground: free::ground(&real, args.attach.find()?)?,
+        runtime: &real.runtime,
+        audience: &Viewer,
     };
     let text = toml::to_string(&scenario).map_err(Failure::internal)?;
     let mut report = heading(command(&args, &session, None), session.seed, &text, &real);
@@ -94,14 +96,14 @@ pub fn run(args: Args) -> Ended {
         if signals::came() {
             break;
         }
-        let (outcomes, failed) = session.play(lock)?;
+        let (outcomes, failed) = session.play(lock).map_err(free::failure)?;
         let command = command(&args, &session, Some(name));
         let row = rows::row(&scenario, &lock.name, None, &outcomes, command);
         exit = exit.and(conclude(&row, &outcomes)?);
         report.scenarios.push(row);
         publish(&session.out, &report)?;
         if let Some(failed) = failed {
-            return Err(failed);
+            return Err(free::failure(failed));
         }
     }
     ci::summary(&report)?;

@@ -43,6 +43,16 @@ pub enum ProxyKind {
     Toxiproxy(PathBuf),
 }
 
+impl ProxyKind {
+    /// As reports and command lines write it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ProxyKind::Embedded => "embedded",
+            ProxyKind::Toxiproxy(_) => "toxiproxy",
+        }
+    }
+}
+
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
