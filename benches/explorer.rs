@@ -23,12 +23,12 @@ use std::time::Instant;
 use criterion::{Criterion, Throughput};
 use explorer_support::grid::Grid;
 use explorer_support::redlock::{Redlock, SMALL};
-use lockproof::check::stateright::Adapter;
-use lockproof::check::{CheckOptions, Checker, ExploreOptions, Guard, Sizes, explore};
-use lockproof::lock::LockFile;
-use lockproof::world::catalogue::{Fault, Switch};
-use lockproof::world::packed::Narrow;
-use lockproof::world::{GoalSet, System};
+use lockproof_model::check::stateright::Adapter;
+use lockproof_model::check::{CheckOptions, Checker, ExploreOptions, Guard, Sizes, explore};
+use lockproof_model::lock::LockFile;
+use lockproof_model::world::catalogue::{Fault, Switch};
+use lockproof_model::world::packed::Narrow;
+use lockproof_model::world::{GoalSet, System};
 use stateright::{Checker as _, Model, Property};
 
 /// 7,170,487 states.

@@ -9,7 +9,7 @@
 use std::io::{BufReader, Write};
 use std::time::Instant;
 
-use lockproof::history::{JudgeOptions, Reader, judge};
+use lockproof_history::{JudgeOptions, Reader, judge};
 
 /// What a free run records of a lock's commands beside the operations: the command
 /// with its words, and its reply.

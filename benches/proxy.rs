@@ -10,12 +10,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockproof::lab::binaries;
-use lockproof::lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
-use lockproof::lab::proxy::event::{Event, LinkId, ProxyEvent};
-use lockproof::lab::proxy::toxiproxy::{self, Toxiproxy, ToxiproxyLink};
-use lockproof::lab::proxy::{Cut, Link};
-use lockproof::lab::server::{Server, ServerOptions};
+use lockproof_lab::binaries;
+use lockproof_lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
+use lockproof_lab::proxy::event::{Event, LinkId, ProxyEvent};
+use lockproof_lab::proxy::toxiproxy::{self, Toxiproxy, ToxiproxyLink};
+use lockproof_lab::proxy::{Cut, Link};
+use lockproof_lab::server::{Server, ServerOptions};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 

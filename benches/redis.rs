@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use lockproof::redis::{Bytes, Reply, ScriptEngine, Server};
+use lockproof_redis::{Bytes, Reply, ScriptEngine, Server};
 
 const COMPARE_AND_DELETE: &str = "\
 if redis.call('get', KEYS[1]) == ARGV[1] then

@@ -4,12 +4,11 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-
-use lockproof::check::{CheckOptions, Checker, ExploreOptions, Guard, Observer, Sizes};
-use lockproof::lock::LockFile;
-use lockproof::world::System;
-use lockproof::world::catalogue::{Fault, PROPERTIES, Switch};
-use lockproof::world::walk::random_walk;
+use lockproof_model::check::{CheckOptions, Checker, ExploreOptions, Guard, Observer, Sizes};
+use lockproof_model::lock::LockFile;
+use lockproof_model::world::System;
+use lockproof_model::world::catalogue::{Fault, PROPERTIES, Switch};
+use lockproof_model::world::walk::random_walk;
 
 struct Silent;
 

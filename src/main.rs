@@ -1,5 +1,8 @@
-//! The `lockproof` binary: everything is in the library's `cli` module.
+//! The `lockproof` program.
+
+mod cli;
+mod worker;
 
 fn main() -> std::process::ExitCode {
-    lockproof::cli::main()
+    cli::main()
 }

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context;
+use lockproof_campaign::shell;
 use lockproof_lab::topology::Attachment;
-
-use crate::shell;
 
 use super::{Failure, run, signals};
 

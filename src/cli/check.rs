@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use lockproof_campaign::shell;
 use lockproof_model::check::{
     CheckReport, CheckResult, Checker, ExploreOptions, SimulateOptions, Verdict,
 };
 use lockproof_model::world::catalogue::Property;
+use lockproof_report::terminal;
 use lockproof_trace::{self as trace, Story, Trace};
 use sha2::{Digest, Sha256};
-
-use crate::report::terminal;
-use crate::shell;
 
 use super::plan::{self, LockArgs};
 use super::screen::{self, Screen};

@@ -8,8 +8,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 
 use anyhow::Context;
-
-use crate::report::{Report, annotations, markdown};
+use lockproof_report::{Report, annotations, markdown};
 
 use super::{Failure, screen};
 

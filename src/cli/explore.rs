@@ -8,8 +8,7 @@ use lockproof_model::check::stateright::serve_explorer;
 use lockproof_model::check::{Checker, ExploreOptions, Path};
 use lockproof_model::world::layout::State;
 use lockproof_model::world::{World, catalogue::Switch};
-
-use crate::report::diagram;
+use lockproof_report::diagram;
 
 use super::check::failure;
 use super::plan::{LockArgs, LockPlan};

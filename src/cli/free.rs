@@ -6,14 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use lockproof_campaign::session::{Audience, Ground, SessionError, Watch};
 use lockproof_lab::binaries;
 use lockproof_lab::proxy::ProxyKind;
 use lockproof_lab::proxy::toxiproxy;
 use lockproof_lab::topology::Attachment;
-
-use crate::campaign::session::{Audience, Ground, SessionError, Watch};
-use crate::scenario::Scenario;
-use crate::torture::free::{FreeRun, Now};
+use lockproof_scenario::Scenario;
+use lockproof_torture::free::{FreeRun, Now};
 
 use super::real::Real;
 use super::screen::{self, Screen};

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
+use lockproof_campaign::history::{self, Beside};
 use lockproof_history::{
     ExportError, Finding, FindingVerdict, JudgeOptions, Judgement, ReadError, Reader, export_edn,
     judge,
 };
 use lockproof_trace::words::{plural, printable, thousands};
-
-use crate::campaign::history::{self, Beside};
 
 use super::check::Format;
 use super::{Ended, Exit, Failure, screen};

@@ -5,8 +5,7 @@ use comfy_table::Table;
 use comfy_table::presets;
 use lockproof_model::lock::{LockFile, builtin_names};
 use lockproof_model::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
-
-use crate::scenario::FREE_FAULTS;
+use lockproof_scenario::FREE_FAULTS;
 
 use super::{Ended, Exit, Failure, screen};
 

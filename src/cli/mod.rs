@@ -188,7 +188,7 @@ pub fn main() -> ExitCode {
     };
     match cli.command {
         Command::Worker => crate::worker::main(),
-        Command::Actor => crate::torture::actor::main(),
+        Command::Actor => lockproof_torture::actor::main(),
         command => {
             let memory = cli.max_memory.map(|mb| mb << 20);
             let memory = memory.unwrap_or_else(supervisor::default_memory);

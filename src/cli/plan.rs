@@ -13,7 +13,7 @@ use lockproof_model::world::catalogue::{FAULTS, Fault, PROPERTIES, Property, Siz
 use lockproof_trace::LockRef;
 
 use super::{Failure, supervisor};
-use crate::scenario::{self, Scenario};
+use lockproof_scenario::{self as scenario, Scenario};
 
 /// More than any lock file needs to say what it is.
 const LOADING: Duration = Duration::from_secs(30);

@@ -8,8 +8,7 @@ use lockproof_lab::clock::Library;
 use lockproof_lab::proxy::ProxyKind;
 use lockproof_lab::proxy::toxiproxy;
 use lockproof_lab::stoppable::unless;
-
-use crate::replay::GateOptions;
+use lockproof_replay::GateOptions;
 
 use super::{Failure, machine, signals};
 

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use lockproof_replay::{GatePool, ReplayReport, ReplayVerdict};
 use lockproof_trace::{self as trace, TraceError};
-
-use crate::replay::{GatePool, ReplayReport, ReplayVerdict};
 
 use super::check::Format;
 use super::plan;

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Subcommand;
-
-use crate::report::{self, Report};
-use crate::shell;
+use lockproof_campaign::shell;
+use lockproof_report::{self as report, Report};
 
 use super::folder::OwnFolder;
 use super::run::{conclude, publish, read, read_baseline, trace_path};

@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use lockproof_campaign::config::{self, Config};
+use lockproof_campaign::shell;
+use lockproof_campaign::{Campaign, CampaignError, NOT_RUN, Stage};
 use lockproof_input::files;
 use lockproof_model::check::{Observer, Progress};
 use lockproof_model::lock::LockFile;
+use lockproof_report::baseline::{Baseline, Difference};
+use lockproof_report::model::{Environment, Partition, Replay, Report, SCHEMA, Server};
+use lockproof_report::{self as report, terminal};
 use lockproof_trace::{self as trace, Assumption};
-
-use crate::campaign::config::{self, Config};
-use crate::campaign::{Campaign, CampaignError, NOT_RUN, Stage};
-use crate::report::baseline::{Baseline, Difference};
-use crate::report::model::{Environment, Partition, Replay, Report, SCHEMA, Server};
-use crate::report::{self, terminal};
-use crate::shell;
 
 use super::folder::OwnFolder;
 use super::real::RealArgs;

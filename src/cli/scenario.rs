@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
+use lockproof_campaign::Campaign;
+use lockproof_campaign::directed::{self, Depth};
+use lockproof_campaign::pauses;
+use lockproof_campaign::rows::{self, Outcomes};
+use lockproof_campaign::session::{Session, SessionError};
+use lockproof_campaign::shell;
 use lockproof_model::check::Verdict;
-
-use crate::campaign::Campaign;
-use crate::campaign::directed::{self, Depth};
-use crate::campaign::pauses;
-use crate::campaign::rows::{self, Outcomes};
-use crate::campaign::session::{Session, SessionError};
-use crate::report;
-use crate::report::model::{Partition, Report};
-use crate::report::scenario::ScenarioRow;
-use crate::scenario::{self, Scenario};
-use crate::shell;
+use lockproof_report as report;
+use lockproof_report::model::{Partition, Report};
+use lockproof_report::scenario::ScenarioRow;
+use lockproof_scenario::{self as scenario, Scenario};
 
 use super::folder::OwnFolder;
 use super::free::{self, Viewer};
@@ -390,7 +389,9 @@ fn show(scenario: &Scenario, report: &Report) -> Result<(), Failure> {
     screen::print(table)
 }
 
-fn violated<'r>(cells: &[&'r crate::report::model::Cell]) -> Vec<&'r crate::report::model::Cell> {
-    let violated = |cell: &&&crate::report::model::Cell| cell.verdict == Verdict::Violated;
+fn violated<'r>(
+    cells: &[&'r lockproof_report::model::Cell],
+) -> Vec<&'r lockproof_report::model::Cell> {
+    let violated = |cell: &&&lockproof_report::model::Cell| cell.verdict == Verdict::Violated;
     cells.iter().filter(violated).copied().collect()
 }

@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
+use lockproof_campaign::pauses;
+use lockproof_campaign::rows::{self, Outcomes};
+use lockproof_campaign::session::Session;
+use lockproof_campaign::shell;
 use lockproof_lab::own_network;
-
-use crate::campaign::pauses;
-use crate::campaign::rows::{self, Outcomes};
-use crate::campaign::session::Session;
-use crate::report::model::Report;
-use crate::report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
-use crate::report::{self, terminal};
-use crate::shell;
+use lockproof_report::model::Report;
+use lockproof_report::scenario::{FreeAgreement, FreeRun, ScenarioRow};
+use lockproof_report::{self as report, terminal};
 
 use super::attach::AttachArgs;
 use super::folder::OwnFolder;

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use lockproof_model::check::Checker;
-
-use crate::replay::{GatePool, ReplayVerdict};
+use lockproof_replay::{GatePool, ReplayVerdict};
 
 use super::check::{failure, write_trace};
 use super::plan::LockArgs;

@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::cli_support::*;
-use lockproof::lab::binaries;
-use lockproof::lab::process::{Reaped, spawn};
-use lockproof::lab::proxy::toxiproxy;
-use lockproof::lab::server::admin;
-use lockproof::redis::Reply;
+use lockproof_lab::binaries;
+use lockproof_lab::process::{Reaped, spawn};
+use lockproof_lab::proxy::toxiproxy;
+use lockproof_lab::server::admin;
+use lockproof_redis::Reply;
 use serde_json::Value;
 
 fn root(path: &str) -> PathBuf {

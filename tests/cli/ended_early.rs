@@ -164,8 +164,8 @@ fn an_interrupted_run_writes_the_report_of_what_it_has() {
     assert_eq!(said.code, Some(143), "{said:#?}");
     assert!(said.err.contains("cells were not run"), "{said:#?}");
     let text = std::fs::read_to_string(watched.place.path("out/report.json")).unwrap();
-    let report = lockproof::report::parse(&text).unwrap();
-    let not_run = |cell: &&lockproof::report::model::Cell| {
+    let report = lockproof_report::parse(&text).unwrap();
+    let not_run = |cell: &&lockproof_report::model::Cell| {
         cell.reason.as_deref() == Some("not run: the run was interrupted")
     };
     let locks: Vec<&str> = report.locks.iter().map(|lock| lock.name.as_str()).collect();

@@ -34,8 +34,8 @@ fn the_exit_code_is_the_worst_verdict() {
         assert_eq!(said.err, "");
         let json = place.run("history check run.jsonl --format json");
         assert_eq!(json.code, Some(code));
-        let judgement: lockproof::history::Judgement = serde_json::from_str(&json.out).unwrap();
-        assert_eq!(judgement.findings.len(), lockproof::history::ORACLES.len());
+        let judgement: lockproof_history::Judgement = serde_json::from_str(&json.out).unwrap();
+        assert_eq!(judgement.findings.len(), lockproof_history::ORACLES.len());
     }
 }
 

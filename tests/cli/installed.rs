@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lockproof::lab::binaries::{find_default, server_directories};
+use lockproof_lab::binaries::{find_default, server_directories};
 use tempfile::TempDir;
 
 /// A free run whose server's clock leaps.

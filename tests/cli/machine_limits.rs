@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::cli_support::*;
-use lockproof::trace;
+use lockproof_trace as trace;
 
 /// A user of whom nothing else runs: root is not held to limits of processes.
 const NOBODY: u32 = 61_234;
@@ -158,6 +158,9 @@ fn a_trace_that_no_model_has_is_refused_before_a_server_starts() {
         let words = format!("setup.{name} is {count}, but a model has 1 to");
         said.failed(USAGE, &["large.json", &words]);
     }
-    assert_eq!(trace::CLIENTS_MAX as usize, lockproof::world::CLIENTS_MAX);
-    assert_eq!(trace::NODES_MAX as usize, lockproof::world::NODES_MAX);
+    assert_eq!(
+        trace::CLIENTS_MAX as usize,
+        lockproof_model::world::CLIENTS_MAX
+    );
+    assert_eq!(trace::NODES_MAX as usize, lockproof_model::world::NODES_MAX);
 }

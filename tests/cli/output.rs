@@ -6,10 +6,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 use crate::cli_support::*;
-use lockproof::check::{CheckReport, Verdict};
-use lockproof::lock::{LockFile, builtin_names};
-use lockproof::report::model::{Environment, Report, SCHEMA};
-use lockproof::world::catalogue::{FAULTS, PROPERTIES};
+use lockproof_model::check::{CheckReport, Verdict};
+use lockproof_model::lock::{LockFile, builtin_names};
+use lockproof_model::world::catalogue::{FAULTS, PROPERTIES};
+use lockproof_report::model::{Environment, Report, SCHEMA};
 
 fn keys(value: &serde_json::Value) -> BTreeSet<&str> {
     let object = value.as_object().expect("an object");

@@ -1,7 +1,7 @@
 //! A campaign that is divided over jobs, and what CI systems are told of it.
 
 use crate::cli_support::*;
-use lockproof::report::model::Report;
+use lockproof_report::model::Report;
 
 /// Five worlds: enough for parts of unequal size.
 const MATRIX: &str = r#"
@@ -25,7 +25,7 @@ properties = ["no-orphan"]
 
 fn report(place: &Place, folder: &str) -> Report {
     let text = std::fs::read_to_string(place.path(folder).join("report.json")).unwrap();
-    let mut report = lockproof::report::parse(&text).unwrap();
+    let mut report = lockproof_report::parse(&text).unwrap();
     for cell in &mut report.cells {
         cell.seconds = 0.0;
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lockproof::scenario::{Expectation, Scenario, builtin, builtin_names, property_of};
-use lockproof::torture::rate::Rate;
+use lockproof_scenario::{Expectation, Scenario, builtin, builtin_names, property_of};
+use lockproof_torture::rate::Rate;
 
 /// What the table calls a property, and the property.
 const NAMES: [(&str, &str); 6] = [

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use lockproof::lab::nemesis::{FaultSpec, When};
-use lockproof::scenario::{
+use lockproof_lab::nemesis::{FaultSpec, When};
+use lockproof_scenario::{
     FREE_FAULTS, FreeFault, OBSERVABLE, Scenario, ScenarioError, builtin, builtin_names,
     json_schema,
 };
@@ -254,7 +254,7 @@ fn a_range_is_two_numbers_and_not_the_first_two_of_more() {
 
 #[test]
 fn what_may_be_demanded_of_free_runs_is_what_oracles_judge() {
-    assert_eq!(OBSERVABLE, lockproof::history::ORACLES);
+    assert_eq!(OBSERVABLE, lockproof_history::ORACLES);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::cli_support::*;
-use lockproof::lab::binaries;
+use lockproof_lab::binaries;
 
 struct Fake {
     place: Place,

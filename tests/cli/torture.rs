@@ -31,7 +31,7 @@ fn a_run_leaves_a_history_that_can_be_judged_again_and_a_schedule_of_its_seed() 
         assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
         assert!(said.out.contains("mutual-exclusion-belief"), "{}", said.out);
         let report = text(&place.path(&format!("{out}/clock-jump/report.json")));
-        let report = lockproof::report::parse(&report).unwrap();
+        let report = lockproof_report::parse(&report).unwrap();
         let row = &report.scenarios[0];
         assert_eq!(
             (row.lock.as_str(), row.scenario.as_str()),
@@ -91,7 +91,7 @@ fn pauses_of_several_lengths_are_compared() {
         .run("torture gc-pause --lock token --pauses 0.6,0.1 --duration 8 --runs 1 --out runs");
     assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
     let text = text(&place.path("runs/gc-pause/report.json"));
-    let report = lockproof::report::parse(&text).unwrap();
+    let report = lockproof_report::parse(&text).unwrap();
     let row = &report.scenarios[0];
     let points: Vec<u64> = row.sweep.iter().map(|point| point.pause_ms).collect();
     assert_eq!(points, [200, 1200], "shortest first");
@@ -116,7 +116,7 @@ fn model_replays_and_free_runs_stand_in_one_row() {
         "scenario run overrun clock-jump --lock token --free --duration 2.5 --runs 1 --replays 1 --walks 1 --out all",
     );
     assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
-    let read = |path: &str| lockproof::report::parse(&text(&place.path(path))).unwrap();
+    let read = |path: &str| lockproof_report::parse(&text(&place.path(path))).unwrap();
     let own = read("all/overrun/report.json");
     assert_eq!(
         own.command,
@@ -194,7 +194,7 @@ fn a_run_in_which_no_fault_strikes_is_no_evidence() {
     assert!(said.out.contains("the run is no evidence"), "{}", said.out);
     assert!(!said.out.contains("not observed in"), "{}", said.out);
     let report = text(&place.path("runs/gc-pause/report.json"));
-    let row = &lockproof::report::parse(&report).unwrap().scenarios[0];
+    let row = &lockproof_report::parse(&report).unwrap().scenarios[0];
     let run = &row.free.as_ref().unwrap().runs[0];
     assert_eq!((run.faults, run.struck), (0, Some(0)));
     assert_eq!(row.agreement_words(), "no evidence: no fault struck");
@@ -213,13 +213,13 @@ fn a_pause_that_is_aimed_at_the_holder_strikes_it_and_breaks_the_lock() {
     let said = place.run("torture gc-pause --lock token-renewed --duration 5 --out runs");
     assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
     let report = text(&place.path("runs/gc-pause/report.json"));
-    let row = &lockproof::report::parse(&report).unwrap().scenarios[0];
+    let row = &lockproof_report::parse(&report).unwrap().scenarios[0];
     let runs = &row.free.as_ref().unwrap().runs;
     assert_eq!(runs.len(), 3);
     for run in runs {
         assert!(run.faults > 0 && run.struck == Some(run.faults), "{run:?}");
     }
-    let seen = |run: &lockproof::report::scenario::FreeRun| {
+    let seen = |run: &lockproof_report::scenario::FreeRun| {
         run.observed.contains(&"mutual-exclusion-belief".into())
     };
     assert!(runs.iter().any(seen), "{runs:#?}");
@@ -369,7 +369,7 @@ fn pauses_of_several_lengths_stand_beside_the_model() {
     );
     assert!([FINE, UNKNOWN].contains(&said.code.unwrap()), "{said:#?}");
     let text = text(&place.path("all/gc-pause/report.json"));
-    let report = lockproof::report::parse(&text).unwrap();
+    let report = lockproof_report::parse(&text).unwrap();
     let row = &report.scenarios[0];
     assert!(row.model.as_ref().unwrap().explored && row.free.is_none());
     let points: Vec<u64> = row.sweep.iter().map(|point| point.pause_ms).collect();

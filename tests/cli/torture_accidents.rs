@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::cli_support::*;
-use lockproof::lab::binaries::{find_default, server_directories};
-use lockproof::report::scenario::ScenarioRow;
+use lockproof_lab::binaries::{find_default, server_directories};
+use lockproof_report::scenario::ScenarioRow;
 use rustix::process::{Pid, Signal, kill_process};
 
 const STORY: &str = r#"
@@ -59,7 +59,7 @@ fn await_text(history: &Path, text: &str) {
 /// The only row of a report.
 fn row(place: &Place) -> ScenarioRow {
     let text = std::fs::read_to_string(place.path("runs/story/report.json")).unwrap();
-    let mut report = lockproof::report::parse(&text).unwrap();
+    let mut report = lockproof_report::parse(&text).unwrap();
     assert_eq!(report.scenarios.len(), 1);
     report.scenarios.remove(0)
 }

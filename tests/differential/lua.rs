@@ -7,7 +7,7 @@ mod generate;
 
 use std::sync::Arc;
 
-use lockproof::lua::{self, Code, Machine, NoHost, Pause, Stop, Thread, Value, Vm};
+use lockproof_lua::{self as lua, Code, Machine, NoHost, Pause, Stop, Thread, Value, Vm};
 use mlua::{Lua, StdLib};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -169,7 +169,7 @@ fn the_corpus_is_answered_word_for_word() {
 /// What real servers have and the model has not ends a script, and is never answered.
 #[test]
 fn what_the_model_lacks_is_refused_however_a_script_asks_for_it() {
-    let mut model = Model::new(lockproof::redis::Dialect::default(), None);
+    let mut model = Model::new(lockproof_redis::Dialect::default(), None);
     for (script, lacks) in corpus::LACKING {
         for text in [
             format!("return {script}"),

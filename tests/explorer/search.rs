@@ -8,8 +8,8 @@ use crate::explorer_support::graph::{Edge, Graph, check_slowly, graphs, graphs_t
 use crate::explorer_support::grid::Grid;
 use crate::explorer_support::redlock::{Redlock, SMALL};
 use crate::explorer_support::two_phase::TwoPhase;
-use lockproof::check::{Exploration, ExploreOptions, Goal, Progress, StopReason, explore};
-use lockproof::world::{Action, GoalSet, System, Transition};
+use lockproof_model::check::{Exploration, ExploreOptions, Goal, Progress, StopReason, explore};
+use lockproof_model::world::{Action, GoalSet, System, Transition};
 use proptest::prelude::*;
 
 fn options(workers: usize) -> ExploreOptions {

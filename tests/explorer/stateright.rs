@@ -8,9 +8,11 @@ use crate::explorer_support::graph::{Edge, Graph, graphs, graphs_that_run_over};
 use crate::explorer_support::grid::Grid;
 use crate::explorer_support::redlock::{Redlock, SMALL};
 use crate::explorer_support::two_phase::TwoPhase;
-use lockproof::check::stateright::{Adapter, ServeError, path_of, serve_explorer};
-use lockproof::check::{ExploreOptions, Goal, SimulateOptions, StopReason, explore, simulate};
-use lockproof::world::System;
+use lockproof_model::check::stateright::{Adapter, ServeError, path_of, serve_explorer};
+use lockproof_model::check::{
+    ExploreOptions, Goal, SimulateOptions, StopReason, explore, simulate,
+};
+use lockproof_model::world::System;
 use proptest::prelude::*;
 use stateright::{Checker, Model};
 

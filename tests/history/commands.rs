@@ -3,8 +3,8 @@
 
 use crate::history_support::*;
 
-use lockproof::history::FindingVerdict::{NotObserved, Violated};
-use lockproof::history::*;
+use lockproof_history::FindingVerdict::{NotObserved, Violated};
+use lockproof_history::*;
 
 #[track_caller]
 fn refused(events: &str, line: u64, words: &str) {

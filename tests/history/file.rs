@@ -5,8 +5,8 @@ use crate::history_support::*;
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 
-use lockproof::history::FindingVerdict::{NotObserved, Violated};
-use lockproof::history::*;
+use lockproof_history::FindingVerdict::{NotObserved, Violated};
+use lockproof_history::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@
 
 use crate::history_support::*;
 
-use lockproof::history::FindingVerdict::{NotObserved, Unknown, Violated};
+use lockproof_history::FindingVerdict::{NotObserved, Unknown, Violated};
 
 const REENTRANT: &str = r#""reentrant":true"#;
 

@@ -5,7 +5,7 @@
 
 use crate::history_support::*;
 
-use lockproof::history::FindingVerdict::{NotApplicable, NotObserved, Unknown, Violated};
+use lockproof_history::FindingVerdict::{NotApplicable, NotObserved, Unknown, Violated};
 
 fn leak(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())

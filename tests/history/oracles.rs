@@ -4,8 +4,8 @@
 
 use crate::history_support::*;
 
-use lockproof::history::FindingVerdict::{NotApplicable, NotObserved, Unknown, Violated};
-use lockproof::history::ORACLES;
+use lockproof_history::FindingVerdict::{NotApplicable, NotObserved, Unknown, Violated};
+use lockproof_history::ORACLES;
 
 #[test]
 fn mutual_exclusion_by_belief() {

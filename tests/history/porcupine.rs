@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use lockproof::history::FindingVerdict::Violated;
+use lockproof_history::FindingVerdict::Violated;
 
 /// How many random histories both judge.
 const HISTORIES: u64 = 6_000;

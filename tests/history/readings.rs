@@ -5,8 +5,8 @@ use crate::history_support::*;
 
 use std::collections::BTreeMap;
 
-use lockproof::history::FindingVerdict::{NotObserved, Unknown, Violated};
-use lockproof::history::{FindingVerdict, Judgement, ORACLES};
+use lockproof_history::FindingVerdict::{NotObserved, Unknown, Violated};
+use lockproof_history::{FindingVerdict, Judgement, ORACLES};
 use proptest::prelude::*;
 
 /// How many random histories are judged twice; `HISTORIES` in the environment asks

@@ -2,8 +2,8 @@
 
 use crate::history_support::*;
 
-use lockproof::history::FindingVerdict::{NotObserved, Violated};
-use lockproof::history::{Event, ExportError, ReadError, Reader, export_edn};
+use lockproof_history::FindingVerdict::{NotObserved, Violated};
+use lockproof_history::{Event, ExportError, ReadError, Reader, export_edn};
 
 #[track_caller]
 fn refused(text: &str, line: u64, words: &str) {

@@ -5,7 +5,7 @@
 
 use crate::history_support::*;
 
-use lockproof::history::FindingVerdict::{NotApplicable, NotObserved, Unknown, Violated};
+use lockproof_history::FindingVerdict::{NotApplicable, NotObserved, Unknown, Violated};
 
 #[test]
 fn mutual_exclusion_by_effect() {

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use crate::support::nemesis::*;
 use crate::support::{Client, bulk, ok};
-use lockproof::lab::binaries::{self, Binary};
-use lockproof::lab::clock::Library;
-use lockproof::lab::nemesis::{Bytes, Clients, FaultSpec, Field, How, NemesisError, NoClients};
-use lockproof::lab::process;
-use lockproof::lab::proxy::ProxyKind;
-use lockproof::lab::proxy::toxiproxy;
-use lockproof::lab::server::Persistence;
-use lockproof::lab::topology::{Party, Topology, TopologyKind, TopologyOptions};
-use lockproof::redis::Reply;
+use lockproof_lab::binaries::{self, Binary};
+use lockproof_lab::clock::Library;
+use lockproof_lab::nemesis::{Bytes, Clients, FaultSpec, Field, How, NemesisError, NoClients};
+use lockproof_lab::process;
+use lockproof_lab::proxy::ProxyKind;
+use lockproof_lab::proxy::toxiproxy;
+use lockproof_lab::server::Persistence;
+use lockproof_lab::topology::{Party, Topology, TopologyKind, TopologyOptions};
+use lockproof_redis::Reply;
 
 async fn masters(proxy: ProxyKind) -> Topology {
     let kind = TopologyKind::Masters { nodes: 3 };

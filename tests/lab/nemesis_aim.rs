@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::nemesis::*;
-use lockproof::lab::nemesis::{
+use lockproof_lab::nemesis::{
     Act, Clients, FaultSpec, Field, Holding, NemesisEvent, Phase, Schedule, When,
 };
-use lockproof::lab::topology::{Topology, TopologyKind, TopologyOptions};
+use lockproof_lab::topology::{Topology, TopologyKind, TopologyOptions};
 
 /// Clients whose holds are a function of how often somebody has looked.
 struct Scripted<F> {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::support::bulk;
 use crate::support::nemesis::*;
-use lockproof::lab::nemesis::{
-    Bytes, Fault, FaultSpec, Field, How, NemesisError, NemesisEvent, NoClients, Phase, Plan,
+use lockproof_lab::nemesis::{
+    Bytes, FaultSpec, Field, How, Injection, NemesisError, NemesisEvent, NoClients, Phase, Plan,
     Schedule, Target, When,
 };
-use lockproof::lab::server::Persistence;
-use lockproof::lab::topology::{Party, Topology, TopologyError, TopologyKind, TopologyOptions};
+use lockproof_lab::server::Persistence;
+use lockproof_lab::topology::{Party, Topology, TopologyError, TopologyKind, TopologyOptions};
 
 #[tokio::test]
 async fn what_one_partition_heals_another_still_stops() {
@@ -39,12 +39,12 @@ async fn answers(topology: &Topology, node: u16) -> bool {
     topology.ask(Party::Node(node), &["PING"]).await.is_some()
 }
 
-fn pause(node: &str) -> Box<dyn Fault> {
+fn pause(node: &str) -> Box<dyn Injection> {
     let servers = one(node);
     FaultSpec::ServerPause { servers }.build()
 }
 
-fn death(node: &str) -> Box<dyn Fault> {
+fn death(node: &str) -> Box<dyn Injection> {
     let servers = one(node);
     FaultSpec::NodeRestart { servers }.build()
 }
@@ -127,7 +127,7 @@ async fn a_server_that_is_stopped_and_killed_waits_for_both_to_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_down_during_a_failover_follows_when_he_is_back() {
     for (how, other) in [
-        (How::Frozen, pause as fn(&str) -> Box<dyn Fault>),
+        (How::Frozen, pause as fn(&str) -> Box<dyn Injection>),
         (How::Frozen, death),
         (How::Dead, pause),
         (How::Dead, death),

@@ -5,12 +5,12 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use crate::support::{Client, bulk, ok};
-use lockproof::lab::binaries;
-use lockproof::lab::proxy::embedded::{Delivery, EmbeddedOptions, EmbeddedProxy, Framing, Mode};
-use lockproof::lab::proxy::event::{Event, LinkId, ProxyEvent, Unanswered};
-use lockproof::lab::proxy::{Cut, Direction, ProxyError};
-use lockproof::lab::server::{Server, ServerOptions};
-use lockproof::redis::Reply;
+use lockproof_lab::binaries;
+use lockproof_lab::proxy::embedded::{Delivery, EmbeddedOptions, EmbeddedProxy, Framing, Mode};
+use lockproof_lab::proxy::event::{Event, LinkId, ProxyEvent, Unanswered};
+use lockproof_lab::proxy::{Cut, Direction, ProxyError};
+use lockproof_lab::server::{Server, ServerOptions};
+use lockproof_redis::Reply;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 async fn server() -> Server {

@@ -5,13 +5,13 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use crate::support::{Client, bulk, ok};
-use lockproof::lab::binaries;
-use lockproof::lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
-use lockproof::lab::proxy::event::{Event, LinkId};
-use lockproof::lab::proxy::toxiproxy::{self, Toxic, Toxiproxy, ToxiproxyError};
-use lockproof::lab::proxy::{Cut, Direction, Link, LinkAction};
-use lockproof::lab::server::{Server, ServerOptions};
-use lockproof::redis::Reply;
+use lockproof_lab::binaries;
+use lockproof_lab::proxy::embedded::{EmbeddedOptions, EmbeddedProxy, Mode};
+use lockproof_lab::proxy::event::{Event, LinkId};
+use lockproof_lab::proxy::toxiproxy::{self, Toxic, Toxiproxy, ToxiproxyError};
+use lockproof_lab::proxy::{Cut, Direction, Link, LinkAction};
+use lockproof_lab::server::{Server, ServerOptions};
+use lockproof_redis::Reply;
 use tokio::sync::mpsc::unbounded_channel;
 
 async fn server() -> Server {

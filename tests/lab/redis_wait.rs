@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use lockproof::lab::binaries::{self, Binary};
-use lockproof::lab::server::{Fleet, Server, ServerOptions};
-use lockproof::redis::{Reply, ScriptEngine, Server as Formal};
+use lockproof_lab::binaries::{self, Binary};
+use lockproof_lab::server::{Fleet, Server, ServerOptions};
+use lockproof_redis::{Reply, ScriptEngine, Server as Formal};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lockproof::lab::binaries::{self, Binary, Version};
-use lockproof::lab::clock::Library;
-use lockproof::lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
-use lockproof::redis::Reply;
+use lockproof_lab::binaries::{self, Binary, Version};
+use lockproof_lab::clock::Library;
+use lockproof_lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
+use lockproof_redis::Reply;
 
 const EPOCH_MS: i64 = 1_700_000_000_000;
 

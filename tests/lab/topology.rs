@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use crate::support::{Client, bulk, ok};
-use lockproof::lab::binaries::{self, Binary};
-use lockproof::lab::proxy::ProxyKind;
-use lockproof::lab::proxy::{Cut, LinkAction, toxiproxy};
-use lockproof::lab::topology::{
+use lockproof_lab::binaries::{self, Binary};
+use lockproof_lab::proxy::ProxyKind;
+use lockproof_lab::proxy::{Cut, LinkAction, toxiproxy};
+use lockproof_lab::topology::{
     LinkName, Party, Role, Topology, TopologyError, TopologyKind, TopologyOptions,
 };
-use lockproof::redis::Reply;
+use lockproof_redis::Reply;
 
 const SENTINEL: TopologyKind = TopologyKind::Sentinel {
     sentinels: 3,

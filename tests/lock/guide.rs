@@ -3,9 +3,9 @@
 
 use crate::lock_support::*;
 
-use lockproof::lock::{Input, LockFile, Op, Output, Phase, Program, Waiting};
-use lockproof::redis::Reply;
-use lockproof::trace::Outcome;
+use lockproof_model::lock::{Input, LockFile, Op, Output, Phase, Program, Waiting};
+use lockproof_redis::Reply;
+use lockproof_trace::Outcome;
 
 const GUIDE: &str = include_str!("../../docs/lock-files.md");
 
@@ -134,7 +134,7 @@ fn the_guide_lists_every_word_field_and_builtin_script() {
     let mut p = acquiring("local missing = nothing_like_this");
     let error = run_to_error(&mut p);
     assert!(error.contains("docs/lock-files.md"), "{error}");
-    let vocabulary = lockproof::lock::vocabulary().unwrap();
+    let vocabulary = lockproof_model::lock::vocabulary().unwrap();
     assert!(vocabulary.len() > 40, "{vocabulary:?}");
     for word in vocabulary {
         assert!(

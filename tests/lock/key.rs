@@ -4,9 +4,9 @@ use crate::lock_support::*;
 
 use std::collections::HashMap;
 
-use lockproof::lock::{Input, LockFile, Output, Phase, Program, Waiting, builtin_names};
-use lockproof::lua::text::{Reading, Span, Symbol};
-use lockproof::redis::Reply;
+use lockproof_lua::text::{Reading, Span, Symbol};
+use lockproof_model::lock::{Input, LockFile, Output, Phase, Program, Waiting, builtin_names};
+use lockproof_redis::Reply;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

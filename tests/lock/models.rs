@@ -2,9 +2,9 @@
 
 use crate::lock_support::*;
 
-use lockproof::lock::{Input, LockFile, Op, Phase, Waiting, builtin_names};
-use lockproof::redis::Reply;
-use lockproof::trace::Outcome;
+use lockproof_model::lock::{Input, LockFile, Op, Phase, Waiting, builtin_names};
+use lockproof_redis::Reply;
+use lockproof_trace::Outcome;
 
 #[test]
 fn every_builtin_loads_describes_itself_and_starts() {
@@ -308,7 +308,7 @@ fn redlock_that_took_longer_than_the_lease_fails_and_unlocks() {
     let file = LockFile::builtin("redlock").unwrap();
     let mut slow = config(3);
     slow.params.insert("node_timeout".to_string(), 2_000.0);
-    let mut p = lockproof::lock::Program::start(&file, &slow, "client-a", CLOCK).unwrap();
+    let mut p = lockproof_model::lock::Program::start(&file, &slow, "client-a", CLOCK).unwrap();
     step(&mut p, acquire("t1"));
     for _ in 0..2 {
         step(&mut p, advance(1_500));

@@ -3,8 +3,8 @@
 
 use crate::lock_support::*;
 
-use lockproof::lock::{LockError, LockFile, Program, Waiting};
-use lockproof::redis::Reply;
+use lockproof_model::lock::{LockError, LockFile, Program, Waiting};
+use lockproof_redis::Reply;
 
 /// The body breaks a rule on line 3 (its second line).
 #[track_caller]
@@ -494,7 +494,7 @@ fn a_file_that_is_not_a_lock_is_refused_with_its_field() {
 
 #[test]
 fn a_configuration_that_does_not_fit_is_refused() {
-    let refused = |change: fn(&mut lockproof::lock::Config), says: &str| {
+    let refused = |change: fn(&mut lockproof_model::lock::Config), says: &str| {
         let mut config = config(1);
         change(&mut config);
         let file = LockFile::builtin("setnx-expire").unwrap();

@@ -2,9 +2,9 @@
 
 use crate::lock_support::*;
 
-use lockproof::lock::{Input, LockError, Op, Phase, Program, Waiting};
-use lockproof::redis::Reply;
-use lockproof::trace::Outcome;
+use lockproof_model::lock::{Input, LockError, Op, Phase, Program, Waiting};
+use lockproof_redis::Reply;
+use lockproof_trace::Outcome;
 
 fn begun(body: &str) -> Program {
     let mut p = acquiring(body);
@@ -278,8 +278,9 @@ fn scripts_come_from_beside_the_file_then_from_its_parent_then_built_in() {
     let text = "return { scripts = { 'mine', 'shared', 'release_if_owner', own = 'return 4' },\n\
                 acquire = function(lock) end, release = function(lock) end }";
     write("locks/some-lock.lua", text);
-    let load =
-        || lockproof::lock::LockFile::load(&folder.path().join("locks/some-lock.lua")).unwrap();
+    let load = || {
+        lockproof_model::lock::LockFile::load(&folder.path().join("locks/some-lock.lua")).unwrap()
+    };
     let file = load();
     assert_eq!(file.name, "some-lock");
     assert_eq!(file.scripts["mine"], "return 'inner'");
@@ -294,9 +295,10 @@ fn scripts_come_from_beside_the_file_then_from_its_parent_then_built_in() {
         Some("acquire = function(lock) end, release = function(lock) end }")
     );
 
-    let missing = lockproof::lock::LockFile::load(&folder.path().join("none.lua")).unwrap_err();
+    let missing =
+        lockproof_model::lock::LockFile::load(&folder.path().join("none.lua")).unwrap_err();
     assert!(missing.to_string().contains("check the path"), "{missing}");
-    let unknown = lockproof::lock::LockFile::builtin("tokn").unwrap_err();
+    let unknown = lockproof_model::lock::LockFile::builtin("tokn").unwrap_err();
     assert!(unknown.to_string().contains("token-renewed"), "{unknown}");
 }
 

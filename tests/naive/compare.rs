@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockproof::check::{
+use lockproof_model::check::{
     CheckOptions, CheckResult, Checker, Chosen, ExploreOptions, Guard, Observer, ShouldStop, Sizes,
     Verdict,
 };
-use lockproof::lock::LockFile;
-use lockproof::redis::ScriptEngine;
-use lockproof::trace::{Story, Trace, story};
-use lockproof::world::catalogue::{Branching, PROPERTIES, Property, Safety, SizeUnit, Switch};
+use lockproof_model::lock::LockFile;
+use lockproof_model::world::catalogue::{
+    Branching, PROPERTIES, Property, Safety, SizeUnit, Switch,
+};
+use lockproof_redis::ScriptEngine;
+use lockproof_trace::{Story, Trace, story};
 
 use crate::follow::{Followed, follow};
 use crate::free;
@@ -146,7 +148,7 @@ pub fn compare_file(question: &Question, file: &LockFile, effort: Effort, outcom
     };
     let results = match checker.check_set(&set, &NoClock) {
         Ok(results) => results,
-        Err(error @ lockproof::check::CheckError::Concrete(_)) => {
+        Err(error @ lockproof_model::check::CheckError::Concrete(_)) => {
             outcome.differences.push(Difference {
                 property: "-".into(),
                 kind: "contradiction",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lockproof::lock::LockFile;
+use lockproof_model::lock::LockFile;
 
 use crate::compare::{Effort, Outcome, Question, compare_file};
 use crate::{SETS, set};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use lockproof::lock::Op;
-use lockproof::redis::ScriptEngine;
-use lockproof::trace::{Event, Fault, Trace, Way};
-use lockproof::world::catalogue::Safety;
+use lockproof_model::lock::Op;
+use lockproof_model::world::catalogue::Safety;
+use lockproof_redis::ScriptEngine;
+use lockproof_trace::{Event, FaultEvent, Trace, Way};
 
 use crate::free;
 use crate::moves::{Action, Move, enabled};
@@ -158,35 +158,35 @@ impl Follower<'_> {
         }
     }
 
-    fn fault(&mut self, fault: &Fault) -> Result<(), String> {
+    fn fault(&mut self, fault: &FaultEvent) -> Result<(), String> {
         let size = |number: &u8| usize::from(*number);
         let step = match fault {
-            Fault::ClientCrash { client } => Move::Crash {
+            FaultEvent::ClientCrash { client } => Move::Crash {
                 client: size(client),
             },
-            Fault::ClientRestart { client } => Move::ClientRestart {
+            FaultEvent::ClientRestart { client } => Move::ClientRestart {
                 client: size(client),
             },
-            Fault::ClientPause { client, held } if held.is_empty() => Move::Pause {
+            FaultEvent::ClientPause { client, held } if held.is_empty() => Move::Pause {
                 client: size(client),
             },
             // Part of the move before.
-            Fault::ClientPause { .. } => return Ok(()),
-            Fault::ClientResume { client } => Move::Resume {
+            FaultEvent::ClientPause { .. } => return Ok(()),
+            FaultEvent::ClientResume { client } => Move::Resume {
                 client: size(client),
             },
-            Fault::Overrun { client } => Move::Overrun {
+            FaultEvent::Overrun { client } => Move::Overrun {
                 client: size(client),
             },
-            Fault::Lose { message, .. } => match self.in_flight(*message) {
+            FaultEvent::Lose { message, .. } => match self.in_flight(*message) {
                 Some(id) => Move::Lose { id },
                 // On a link that is cut: no move of its own.
                 None => return Ok(()),
             },
-            Fault::Delay { message, .. } => Move::Delay {
+            FaultEvent::Delay { message, .. } => Move::Delay {
                 id: self.id(*message)?,
             },
-            Fault::LinkCut { client, node, only } => Move::Cut {
+            FaultEvent::LinkCut { client, node, only } => Move::Cut {
                 client: size(client),
                 node: size(node),
                 cut: match only {
@@ -195,38 +195,38 @@ impl Follower<'_> {
                     Some(Way::Replies) => Cut::Replies,
                 },
             },
-            Fault::LinkHeal { client, node } => Move::Heal {
+            FaultEvent::LinkHeal { client, node } => Move::Heal {
                 client: size(client),
                 node: size(node),
             },
-            Fault::NodeRestart { node, .. } => Move::Restart { node: size(node) },
-            Fault::NodeDown { node, .. } => Move::Down {
+            FaultEvent::NodeRestart { node, .. } => Move::Restart { node: size(node) },
+            FaultEvent::NodeDown { node, .. } => Move::Down {
                 node: size(node),
                 delayed: self
                     .setup
-                    .switch(lockproof::world::catalogue::Fault::DelayedRestart)
+                    .switch(lockproof_model::world::catalogue::Fault::DelayedRestart)
                     .0
                     > 0,
             },
-            Fault::NodeUp { node } => Move::Up { node: size(node) },
-            Fault::ClientSkew { client, offset_ms } => {
+            FaultEvent::NodeUp { node } => Move::Up { node: size(node) },
+            FaultEvent::ClientSkew { client, offset_ms } => {
                 let client = size(client);
                 let back = *offset_ms < self.state.clients[client].ghost.offset_ms;
                 Move::Skew { client, back }
             }
-            Fault::ClientDrift { client, ticks } => {
+            FaultEvent::ClientDrift { client, ticks } => {
                 self.drifts = true;
                 Move::Drift {
                     client: size(client),
                     ticks: i64::from(*ticks),
                 }
             }
-            Fault::ClockJump { node, offset_ms } => Move::Jump {
+            FaultEvent::ClockJump { node, offset_ms } => Move::Jump {
                 node: size(node),
                 back: *offset_ms < 0,
             },
-            Fault::ReplicaLags { .. } | Fault::ReplicaCatchesUp { .. } => return Ok(()),
-            Fault::Failover { node, lost } => Move::Failover {
+            FaultEvent::ReplicaLags { .. } | FaultEvent::ReplicaCatchesUp { .. } => return Ok(()),
+            FaultEvent::Failover { node, lost } => Move::Failover {
                 node: size(node),
                 lost: size(lost),
             },
@@ -280,7 +280,7 @@ impl Follower<'_> {
     }
 
     /// Takes the order in which the server answers so.
-    fn execute(&mut self, id: u32, reply: &lockproof::redis::Reply) -> Result<(), String> {
+    fn execute(&mut self, id: u32, reply: &lockproof_redis::Reply) -> Result<(), String> {
         self.can(Move::Execute { id, order: 0 })?;
         let (mut order, mut seen) = (0, Vec::new());
         loop {
@@ -328,10 +328,10 @@ fn held_after(rest: &[&Event]) -> usize {
         match event {
             Event::Send { .. } | Event::Outcome { .. } => {}
             Event::Fault {
-                fault: Fault::Lose { .. },
+                fault: FaultEvent::Lose { .. },
             } => {}
             Event::Fault {
-                fault: Fault::ClientPause { held, .. },
+                fault: FaultEvent::ClientPause { held, .. },
             } => return held.len(),
             _ => return 0,
         }

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use lockproof::lock::{Op, Phase};
-use lockproof::redis::ScriptEngine;
+use lockproof_model::lock::{Op, Phase};
+use lockproof_redis::ScriptEngine;
 
 use crate::moves::{Action, Move, enabled};
 use crate::step::{Step, take};

@@ -1,8 +1,8 @@
 //! What the properties say, written from docs/model.md.
 
-use lockproof::lock::{Input, LockError, Op, Phase, View};
-use lockproof::trace::Outcome;
-use lockproof::world::catalogue::Safety;
+use lockproof_model::lock::{Input, LockError, Op, Phase, View};
+use lockproof_model::world::catalogue::Safety;
+use lockproof_trace::Outcome;
 
 use crate::owners::{Effect, Has};
 use crate::step::{Step, Stuck};

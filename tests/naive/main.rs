@@ -21,8 +21,8 @@ mod time;
 mod world;
 
 use compare::{Effort, Outcome, Question, compare_file};
-use lockproof::lock::{LockFile, builtin_names};
-use lockproof::world::catalogue::{Fault, Switch};
+use lockproof_model::lock::{LockFile, builtin_names};
+use lockproof_model::world::catalogue::{Fault, Switch};
 
 const EFFORT: Effort = Effort {
     transitions: 6_000,

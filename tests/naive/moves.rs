@@ -1,7 +1,7 @@
 //! What can happen next.
 
-use lockproof::lock::{Op, Phase, Waiting};
-use lockproof::world::catalogue::Fault;
+use lockproof_model::lock::{Op, Phase, Waiting};
+use lockproof_model::world::catalogue::Fault;
 
 use crate::time;
 use crate::world::{Cargo, Cut, Setup, State};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use lockproof::lock::{LockFile, Role};
-use lockproof::redis::{Bytes, Notes, Server, Value};
+use lockproof_model::lock::{LockFile, Role};
+use lockproof_redis::{Bytes, Notes, Server, Value};
 
 /// Client by element: the value of a text, a field, a member, an item from the left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

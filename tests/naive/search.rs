@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use lockproof::redis::ScriptEngine;
-use lockproof::world::catalogue::Safety;
+use lockproof_model::world::catalogue::Safety;
+use lockproof_redis::ScriptEngine;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -44,7 +44,7 @@ pub fn successors<'s>(
     state: &State,
     mut visit: impl FnMut(&mut ScriptEngine, Action, Result<Step<'s>, Stuck>),
 ) {
-    use lockproof::world::catalogue::Fault;
+    use lockproof_model::world::catalogue::Fault;
     for step in enabled(setup, state) {
         let action = Action::from(step);
         let taken = take(setup, engine, state, action);
@@ -143,7 +143,7 @@ pub fn walk(setup: &Setup, start: &State, seed: u64, length: usize, found: &mut 
                 return;
             }
         };
-        let pauses = state.left(setup, lockproof::world::catalogue::Fault::ClientPause) > 0;
+        let pauses = state.left(setup, lockproof_model::world::catalogue::Fault::ClientPause) > 0;
         let held: Vec<usize> = (0..=taken.sent.len()).collect();
         let held = held.choose(&mut random).copied().unwrap_or(0);
         if pauses && held > 0 {

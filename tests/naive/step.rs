@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use lockproof::lock::{Input, LockError, Op, Output, Phase, Program};
-use lockproof::redis::ScriptEngine;
-use lockproof::trace::CONNECTION_FAILED;
-use lockproof::world::catalogue::{Fault, Safety};
+use lockproof_model::lock::{Input, LockError, Op, Output, Phase, Program};
+use lockproof_model::world::catalogue::{Fault, Safety};
+use lockproof_redis::ScriptEngine;
+use lockproof_trace::CONNECTION_FAILED;
 
 use crate::moves::{Action, Move};
 use crate::owners::Effect;

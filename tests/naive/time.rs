@@ -1,7 +1,7 @@
 //! When a tick may pass, and what it does.
 
-use lockproof::lock::{Input, LockError, Phase, Waiting};
-use lockproof::world::catalogue::Fault;
+use lockproof_model::lock::{Input, LockError, Phase, Waiting};
+use lockproof_model::world::catalogue::Fault;
 
 use crate::world::{Message, Setup, State};
 

@@ -3,10 +3,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use lockproof::lock::{Config, LockError, LockFile, Program, View};
-use lockproof::redis::{Bytes, Reply, Server};
-use lockproof::trace;
-use lockproof::world::catalogue::{Fault, Switch};
+use lockproof_model::lock::{Config, LockError, LockFile, Program, View};
+use lockproof_model::world::catalogue::{Fault, Switch};
+use lockproof_redis::{Bytes, Reply, Server};
+use lockproof_trace as trace;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -209,7 +209,7 @@ impl Client {
         match self.ghost.paused {
             Some(ticks) if ticks > 0 => {
                 let mut program = self.program.clone();
-                program.step(&lockproof::lock::Input::Advance {
+                program.step(&lockproof_model::lock::Input::Advance {
                     ms: ticks * setup.step_ms,
                 })?;
                 Ok(program.view())

@@ -5,10 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lockproof::lab::client::protocol::{FromClient, ToClient};
-use lockproof::lab::client::{
-    ClientCommand, ClientError, ClientFault, ClientLimits, ClientProcess,
-};
+use lockproof_lab::client::protocol::{FromClient, ToClient};
+use lockproof_lab::client::{ClientCommand, ClientError, ClientFault, ClientLimits, ClientProcess};
 
 const HELLO: &str =
     r#"{"type":"hello","protocol":"lockproof.adapter/1","name":"bad","version":"0"}"#;
@@ -188,7 +186,7 @@ async fn an_adapter_that_never_reads_does_not_block_the_harness() {
     let mut client = ClientProcess::spawn(&shell(&script), limits(5000))
         .await
         .unwrap();
-    let call = ToClient::Call(lockproof::lab::client::protocol::Call {
+    let call = ToClient::Call(lockproof_lab::client::protocol::Call {
         id: 1,
         op: "x".repeat(10_000),
         caller: 0,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use lockproof::lab::client::protocol::{FromClient, LINE_BYTES_MAX, PROTOCOL, ToClient};
+use lockproof_lab::client::protocol::{FromClient, LINE_BYTES_MAX, PROTOCOL, ToClient};
 
 const DOC: &str = include_str!("../../docs/adapter-protocol.md");
 
@@ -72,7 +72,7 @@ fn every_documented_answer_parses_and_survives_a_round_trip() {
 fn the_text_names_the_version_and_the_limits_of_the_code() {
     assert!(DOC.contains(&format!("# The adapter protocol, `{PROTOCOL}`")));
     assert_eq!(LINE_BYTES_MAX, 1024 * 1024, "the text says 1 MiB");
-    let queued = lockproof::lab::client::ClientLimits::default().queued_max;
+    let queued = lockproof_lab::client::ClientLimits::default().queued_max;
     assert_eq!(queued, 4096, "the text says 4,096");
 }
 

@@ -2,9 +2,9 @@
 
 use crate::gate_support::{RUNS, Script, assert_reproduced, is_seen, options as gate, reproduces};
 use crate::world_support::{builtin, options, results, set, small, violation};
-use lockproof::check::Checker;
-use lockproof::replay::GatePool;
-use lockproof::trace::{Event, Fault, Trace, validate};
+use lockproof_model::check::Checker;
+use lockproof_replay::GatePool;
+use lockproof_trace::{Event, FaultEvent, Trace, validate};
 
 /// The same steps, but no replica lags, so nothing is lost.
 fn control(trace: &Trace) -> Trace {
@@ -13,14 +13,14 @@ fn control(trace: &Trace) -> Trace {
         matches!(
             event,
             Event::Fault {
-                fault: Fault::ReplicaLags { .. }
+                fault: FaultEvent::ReplicaLags { .. }
             }
         )
     };
     control.steps.retain(|step| !lags(&step.event));
     for step in &mut control.steps {
         if let Event::Fault {
-            fault: Fault::Failover { lost, .. } | Fault::SplitBrain { lost, .. },
+            fault: FaultEvent::Failover { lost, .. } | FaultEvent::SplitBrain { lost, .. },
         } = &mut step.event
         {
             *lost = 0;
@@ -85,7 +85,7 @@ async fn walks_agree(lock: &str, words: &str, seeds: std::ops::Range<u64>) {
         lost += walk
             .steps
             .iter()
-            .filter(|step| matches!(step.event, Event::Fault { fault: Fault::Failover { lost, .. } | Fault::SplitBrain { lost, .. } } if lost > 0))
+            .filter(|step| matches!(step.event, Event::Fault { fault: FaultEvent::Failover { lost, .. } | FaultEvent::SplitBrain { lost, .. } } if lost > 0))
             .count();
         assert_reproduced(&pool.replay(&walk, lock).await);
     }
@@ -137,9 +137,9 @@ fn failover(replicas: u8, lags: bool, lost: u8) -> Trace {
     let mut script = Script::new("token", 2, 1);
     script.trace.setup.replicas = replicas;
     if lags {
-        script.fault(Fault::ReplicaLags { node: 0 });
+        script.fault(FaultEvent::ReplicaLags { node: 0 });
     }
-    script.fault(Fault::Failover { node: 0, lost });
+    script.fault(FaultEvent::Failover { node: 0, lost });
     script.trace.clone()
 }
 
@@ -157,8 +157,11 @@ fn a_trace_says_what_a_failover_can_lose() {
         assert!(error.contains(problem), "{error}");
     }
     for (fault, problem) in [
-        (Fault::Demotion { node: 0 }, "no old server"),
-        (Fault::ClientNotices { client: 0, node: 0 }, "no old server"),
+        (FaultEvent::Demotion { node: 0 }, "no old server"),
+        (
+            FaultEvent::ClientNotices { client: 0, node: 0 },
+            "no old server",
+        ),
     ] {
         let mut trace = failover(1, false, 0);
         let mut step = trace.steps.last().cloned().unwrap();

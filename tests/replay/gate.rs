@@ -4,12 +4,12 @@ use crate::gate_support::{
     Script, assert_reproduced, divergence, done, failed, happy_path, held, late_del, ok, options,
     reason,
 };
-use lockproof::lab::binaries::{find, server_directories, tool_directories};
-use lockproof::lab::proxy::ProxyKind;
-use lockproof::lab::proxy::toxiproxy;
-use lockproof::redis::Reply;
-use lockproof::replay::{GatePool, ReplayVerdict, replay};
-use lockproof::trace::{Fault, Outcome, Trace};
+use lockproof_lab::binaries::{find, server_directories, tool_directories};
+use lockproof_lab::proxy::ProxyKind;
+use lockproof_lab::proxy::toxiproxy;
+use lockproof_redis::Reply;
+use lockproof_replay::{GatePool, ReplayVerdict, replay};
+use lockproof_trace::{FaultEvent, Outcome, Trace};
 
 #[tokio::test]
 async fn a_good_run_of_the_token_lock_is_reproduced() {
@@ -42,7 +42,7 @@ async fn a_crash_between_setnx_and_expire_leaves_a_key_for_ever() {
     script.execute(set, Reply::Int(1));
     script
         .free(0, "crashed")
-        .fault(Fault::ClientCrash { client: 0 });
+        .fault(FaultEvent::ClientCrash { client: 0 });
     for _ in 0..5 {
         script.tick();
     }
@@ -85,7 +85,7 @@ async fn a_request_of_a_dead_client_still_arrives() {
     let set = script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "3000"]);
     script
         .free(0, "crashed")
-        .fault(Fault::ClientCrash { client: 0 });
+        .fault(FaultEvent::ClientCrash { client: 0 });
     script.tick();
     script.execute(set, ok()).deliver_late(set);
     script.acquire(1, "t-2");
@@ -100,7 +100,7 @@ async fn a_request_of_a_dead_client_still_arrives() {
 async fn a_paused_client_wakes_up_after_its_lease() {
     let mut script = Script::new("token", 2, 1);
     script.take_token_lock(0, "t-1");
-    script.phase(0, "paused").fault(Fault::ClientPause {
+    script.phase(0, "paused").fault(FaultEvent::ClientPause {
         client: 0,
         held: Vec::new(),
     });
@@ -110,7 +110,7 @@ async fn a_paused_client_wakes_up_after_its_lease() {
     script.take_token_lock(1, "t-2");
     script
         .held(0, Some(-1000))
-        .fault(Fault::ClientResume { client: 0 });
+        .fault(FaultEvent::ClientResume { client: 0 });
     let trace = script.violates("mutual-exclusion-belief");
     assert_reproduced(&replay(&trace, "token", &options()).await);
 }
@@ -145,11 +145,11 @@ fn restart(setup: &str, persistence: &str, loses: bool, synced: bool) -> Script 
     script.trace.setup.persistence = setup.to_string();
     script.take_token_lock(0, "t-1");
     if synced {
-        script.fault(Fault::NodeFsync { node: 0 });
+        script.fault(FaultEvent::NodeFsync { node: 0 });
     }
     script.acquire(1, "t-2");
     let set = script.send(1, 0, &["SET", "lock:a", "t-2", "NX", "PX", "3000"]);
-    script.fault(Fault::NodeRestart {
+    script.fault(FaultEvent::NodeRestart {
         node: 0,
         persistence: persistence.to_string(),
         loses,
@@ -213,7 +213,7 @@ async fn a_refused_connection_is_a_definite_failure() {
 fn clock_jump() -> Trace {
     let mut script = Script::new("token", 2, 1);
     script.take_token_lock(0, "t-1");
-    script.fault(Fault::ClockJump {
+    script.fault(FaultEvent::ClockJump {
         node: 0,
         offset_ms: 4000,
     });
@@ -232,12 +232,12 @@ async fn a_server_clock_that_jumps_ends_the_lease_early() {
 async fn a_client_whose_clock_drifts_counts_its_validity_wrongly() {
     let mut script = Script::new("token", 1, 1);
     script.take_token_lock(0, "t-1");
-    script.fault(Fault::ClientDrift {
+    script.fault(FaultEvent::ClientDrift {
         client: 0,
         ticks: 2,
     });
     script.held(0, Some(2000)).tick();
-    script.fault(Fault::ClientDrift {
+    script.fault(FaultEvent::ClientDrift {
         client: 0,
         ticks: 0,
     });
@@ -249,13 +249,13 @@ async fn a_client_whose_clock_drifts_counts_its_validity_wrongly() {
 #[tokio::test]
 async fn a_skewed_client_writes_its_own_clock() {
     let mut script = Script::new("getset-timestamp", 1, 1);
-    script.fault(Fault::ClientSkew {
+    script.fault(FaultEvent::ClientSkew {
         client: 0,
         offset_ms: 5000,
     });
     script.acquire(0, "t-1");
     // Its own clock + ttl + 1 s of tolerance.
-    let expiry = (lockproof::trace::EPOCH_MS + 5000 + 3000 + 1000).to_string();
+    let expiry = (lockproof_trace::EPOCH_MS + 5000 + 3000 + 1000).to_string();
     let set = script.send(0, 0, &["SETNX", "lock:a", &expiry]);
     script.execute(set, Reply::Int(1));
     assert_reproduced(&replay(&script.trace, "getset-timestamp", &options()).await);
@@ -266,9 +266,9 @@ async fn a_paused_node_executes_what_it_was_sent_when_it_goes_on() {
     let mut script = Script::new("token", 1, 1);
     script.acquire(0, "t-1");
     let set = script.send(0, 0, &["SET", "lock:a", "t-1", "NX", "PX", "3000"]);
-    script.fault(Fault::NodePause { node: 0 });
+    script.fault(FaultEvent::NodePause { node: 0 });
     script.tick();
-    script.fault(Fault::NodeResume { node: 0 });
+    script.fault(FaultEvent::NodeResume { node: 0 });
     script.execute(set, ok());
     script.held(0, Some(2000)).deliver(set);
     script.outcome(0, "acquire", held(Some(2000)));
@@ -302,7 +302,7 @@ async fn redlock_holds_a_majority_although_one_link_is_cut() {
         .setup
         .params
         .insert("node_timeout".into(), 1000.0);
-    script.fault(Fault::LinkCut {
+    script.fault(FaultEvent::LinkCut {
         client: 0,
         node: 1,
         only: None,

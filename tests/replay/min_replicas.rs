@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use crate::gate_support::{RUNS, Script, divergence, options as gate, reproduces};
 use crate::world_support::drive::Drive;
 use crate::world_support::{builtin, options, results, set, small, violated, violation};
-use lockproof::check::{Checker, Verdict};
-use lockproof::lab::binaries::{self, Binary};
-use lockproof::lab::server::{Fleet, Server, ServerOptions};
-use lockproof::lock::Op;
-use lockproof::redis::Reply;
-use lockproof::replay::GatePool;
-use lockproof::trace::{Event, Fault, Trace, validate};
-use lockproof::world::moves::Move;
+use lockproof_lab::binaries::{self, Binary};
+use lockproof_lab::server::{Fleet, Server, ServerOptions};
+use lockproof_model::check::{Checker, Verdict};
+use lockproof_model::lock::Op;
+use lockproof_model::world::moves::Move;
+use lockproof_redis::Reply;
+use lockproof_replay::GatePool;
+use lockproof_trace::{Event, FaultEvent, Trace, validate};
 
 const A: u8 = 0;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -184,7 +184,7 @@ fn a_replica_in_touch_has_everything_after_a_tick_and_a_silent_one_may_not() {
 fn what_the_world_does_not_follow_is_unknown_and_never_holds() {
     for fault in ["node-restart-none", "node-pause"] {
         let results = results("token", &format!("min-replicas {fault}"));
-        let unknown = |result: &lockproof::check::CheckResult| {
+        let unknown = |result: &lockproof_model::check::CheckResult| {
             let reason = result.reason.as_deref().unwrap_or_default();
             result.verdict == Verdict::Unknown && reason.contains("min-replicas under")
         };
@@ -204,11 +204,11 @@ fn waiting_for_the_replica_helps_where_asking_for_it_does_not() {
 
 // ---- its traces on real pairs ----
 
-fn is_silence(step: &lockproof::trace::Step) -> bool {
-    let silence = |fault: &Fault| {
+fn is_silence(step: &lockproof_trace::Step) -> bool {
+    let silence = |fault: &FaultEvent| {
         matches!(
             fault,
-            Fault::ReplicaSilent { .. } | Fault::ReplicaGone { .. }
+            FaultEvent::ReplicaSilent { .. } | FaultEvent::ReplicaGone { .. }
         )
     };
     matches!(&step.event, Event::Fault { fault } if silence(fault))
@@ -257,7 +257,7 @@ async fn random_walks_agree_with_real_servers() {
         let (file, sizes) = (builtin(lock), small(lock));
         let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
         let set = set(words, sizes.ttl_ticks);
-        let mut pool = GatePool::new(lockproof::replay::GateOptions {
+        let mut pool = GatePool::new(lockproof_replay::GateOptions {
             patience: PATIENCE,
             ..gate()
         });
@@ -281,7 +281,7 @@ async fn random_walks_agree_with_real_servers() {
             matches!(
                 event,
                 Event::Fault {
-                    fault: Fault::ReplicaGone { old: false, .. }
+                    fault: FaultEvent::ReplicaGone { old: false, .. }
                 }
             )
         }),
@@ -289,7 +289,7 @@ async fn random_walks_agree_with_real_servers() {
             matches!(
                 event,
                 Event::Fault {
-                    fault: Fault::ReplicaGone { old: true, .. }
+                    fault: FaultEvent::ReplicaGone { old: true, .. }
                 }
             )
         }),
@@ -297,7 +297,7 @@ async fn random_walks_agree_with_real_servers() {
             matches!(
                 event,
                 Event::Fault {
-                    fault: Fault::ReplicaBack { .. }
+                    fault: FaultEvent::ReplicaBack { .. }
                 }
             )
         }),
@@ -307,7 +307,7 @@ async fn random_walks_agree_with_real_servers() {
 
 #[test]
 fn a_trace_says_who_asks_and_who_is_silent() {
-    let scripted = |min_replicas, faults: &[Fault]| {
+    let scripted = |min_replicas, faults: &[FaultEvent]| {
         let mut script = Script::new("token", 2, 1);
         script.trace.setup.replicas = 1;
         script.trace.setup.min_replicas = min_replicas;
@@ -316,10 +316,10 @@ fn a_trace_says_who_asks_and_who_is_silent() {
         }
         validate(&script.trace).map_err(|error| error.to_string())
     };
-    let silent = Fault::ReplicaSilent { node: 0 };
-    let back = Fault::ReplicaBack { node: 0 };
-    let gone = |old| Fault::ReplicaGone { node: 0, old };
-    let split = Fault::SplitBrain { node: 0, lost: 0 };
+    let silent = FaultEvent::ReplicaSilent { node: 0 };
+    let back = FaultEvent::ReplicaBack { node: 0 };
+    let gone = |old| FaultEvent::ReplicaGone { node: 0, old };
+    let split = FaultEvent::SplitBrain { node: 0, lost: 0 };
     for good in [
         vec![silent.clone(), gone(false), back.clone(), silent.clone()],
         vec![silent.clone(), split.clone(), gone(true)],

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::gate_support::options as gate;
 use crate::world_support::{builtin, options, set, small};
-use lockproof::check::Checker;
-use lockproof::lock::LockFile;
-use lockproof::replay::{GateOptions, GatePool};
-use lockproof::trace::{Event, Fault, Trace, validate};
+use lockproof_model::check::Checker;
+use lockproof_model::lock::LockFile;
+use lockproof_replay::{GateOptions, GatePool};
+use lockproof_trace::{Event, FaultEvent, Trace, validate};
 
 fn walks(file: &LockFile, lock: &str, words: &str, count: u64) -> Vec<Trace> {
     let sizes = small(lock);
@@ -62,7 +62,7 @@ async fn random_walks_agree_with_real_servers() {
             matches!(
                 event,
                 Event::Fault {
-                    fault: Fault::NodeUp { .. }
+                    fault: FaultEvent::NodeUp { .. }
                 }
             )
         }),
@@ -70,7 +70,7 @@ async fn random_walks_agree_with_real_servers() {
             matches!(
                 event,
                 Event::Fault {
-                    fault: Fault::ClientRestart { .. }
+                    fault: FaultEvent::ClientRestart { .. }
                 }
             )
         }),
@@ -78,7 +78,7 @@ async fn random_walks_agree_with_real_servers() {
             matches!(
                 event,
                 Event::Fault {
-                    fault: Fault::LinkCut { only: Some(_), .. }
+                    fault: FaultEvent::LinkCut { only: Some(_), .. }
                 }
             )
         }),

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use crate::gate_support::{
     Script, assert_reproduced, happy_path, held, late_del, ok, options, reason,
 };
-use lockproof::lab::client::ClientCommand;
-use lockproof::replay::{GatePool, ReplayVerdict, replay};
-use lockproof::trace::Trace;
+use lockproof_lab::client::ClientCommand;
+use lockproof_replay::{GatePool, ReplayVerdict, replay};
+use lockproof_trace::Trace;
 
 fn shell(script: &str) -> ClientCommand {
     ClientCommand {
@@ -46,7 +46,7 @@ async fn a_server_that_dies_in_the_middle_fails_the_replay_and_is_named() {
     let path = folder.path().join("killer.lua");
     let text = "return {\n  acquire = function(lock)\n    redis(\"SHUTDOWN\", \"NOSAVE\")\n    return held()\n  end,\n  release = function(lock) return true end,\n}\n";
     std::fs::write(&path, text).unwrap();
-    let file = lockproof::lock::LockFile::load(&path).unwrap();
+    let file = lockproof_model::lock::LockFile::load(&path).unwrap();
     let mut script = Script::new("token", 1, 1);
     script.trace.lock.sha256 = file.sha256;
     script.acquire(0, "t-1");

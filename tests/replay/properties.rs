@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use crate::gate_support::{assert_reproduced, divergence, options as gate, reason};
 use crate::world_support::{NoClock, builtin, options, planted, planted_path, set, sizes};
-use lockproof::check::{CheckResult, Checker, Verdict};
-use lockproof::lock::LockFile;
-use lockproof::replay::{GatePool, ReplayReport};
-use lockproof::trace::{Event, Fault, Trace, validate};
-use lockproof::world::catalogue::PROPERTIES;
+use lockproof_model::check::{CheckResult, Checker, Verdict};
+use lockproof_model::lock::LockFile;
+use lockproof_model::world::catalogue::PROPERTIES;
+use lockproof_replay::{GatePool, ReplayReport};
+use lockproof_trace::{Event, FaultEvent, Trace, validate};
 
 const BELIEF: &str = "mutual-exclusion-belief";
 const VALIDITY: &str = "mutual-exclusion-validity";
@@ -249,7 +249,7 @@ async fn what_a_paused_client_was_about_to_send_is_held_back() {
     for lock in ["token", "setnx-expire", "token-renewed"] {
         for trace in violations(&results(&builtin(lock), "client-pause")) {
             let held = trace.steps.iter().any(|step| {
-                matches!(&step.event, Event::Fault { fault: Fault::ClientPause { held, .. } }
+                matches!(&step.event, Event::Fault { fault: FaultEvent::ClientPause { held, .. } }
                     if !held.is_empty())
             });
             let report = pool.replay(&trace, lock).await;
@@ -279,7 +279,7 @@ async fn a_clock_is_set_while_its_client_holds() {
                 .iter()
                 .filter(|step| match &step.event {
                     Event::Fault {
-                        fault: Fault::ClientSkew { client, .. },
+                        fault: FaultEvent::ClientSkew { client, .. },
                     } => step.clients[usize::from(*client)].phase != "idle",
                     _ => false,
                 })

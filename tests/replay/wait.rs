@@ -7,12 +7,12 @@ use crate::gate_support::{
     RUNS, Script, assert_reproduced, divergence, is_seen, options as gate, reproduces,
 };
 use crate::world_support::{builtin, options, results, set, small, violated, violation};
-use lockproof::check::{CheckError, Checker, Verdict};
-use lockproof::redis::Reply;
-use lockproof::replay::{GateOptions, GatePool};
-use lockproof::trace::{Event, Fault, Trace, validate};
+use lockproof_model::check::{CheckError, Checker, Verdict};
+use lockproof_redis::Reply;
+use lockproof_replay::{GateOptions, GatePool};
+use lockproof_trace::{Event, FaultEvent, Trace, validate};
 
-fn faults(trace: &Trace) -> impl Iterator<Item = &Fault> {
+fn faults(trace: &Trace) -> impl Iterator<Item = &FaultEvent> {
     trace.steps.iter().filter_map(|step| match &step.event {
         Event::Fault { fault } => Some(fault),
         _ => None,
@@ -64,7 +64,7 @@ fn control(trace: &Trace) -> Trace {
         matches!(
             event,
             Event::Fault {
-                fault: Fault::ReplicaLags { .. } | Fault::ReplicaCatchesUp { .. }
+                fault: FaultEvent::ReplicaLags { .. } | FaultEvent::ReplicaCatchesUp { .. }
             }
         )
     };
@@ -72,9 +72,9 @@ fn control(trace: &Trace) -> Trace {
     for step in &mut control.steps {
         if let Event::Fault {
             fault:
-                Fault::Failover { lost, .. }
-                | Fault::SplitBrain { lost, .. }
-                | Fault::CutOff { lost, .. },
+                FaultEvent::Failover { lost, .. }
+                | FaultEvent::SplitBrain { lost, .. }
+                | FaultEvent::CutOff { lost, .. },
         } = &mut step.event
         {
             *lost = 0;
@@ -100,7 +100,7 @@ async fn a_lock_that_went_with_a_cut_off_primary_is_held_twice() {
 async fn a_wait_on_the_new_primary_confirms_a_set_on_the_old_one() {
     let property = "mutual-exclusion-validity";
     let trace = violation("token-wait", "failover-split-brain", property);
-    assert!(faults(&trace).any(|fault| matches!(fault, Fault::Rejoin { .. })));
+    assert!(faults(&trace).any(|fault| matches!(fault, FaultEvent::Rejoin { .. })));
     reproduces(&trace, "token-wait").await;
 }
 
@@ -144,15 +144,15 @@ async fn random_walks_with_wait_agree_with_real_servers() {
         walks.extend(walks_agree("token-wait", words, 0..25).await);
     }
     let blocked = count(&walks, |event| matches!(event, Event::Block { .. }));
-    let is = |wanted: fn(&Fault) -> bool| {
+    let is = |wanted: fn(&FaultEvent) -> bool| {
         count(
             &walks,
             |event| matches!(event, Event::Fault { fault } if wanted(fault)),
         )
     };
-    let caught_up = is(|fault| matches!(fault, Fault::ReplicaCatchesUp { .. }));
-    let rejoined = is(|fault| matches!(fault, Fault::Rejoin { .. }));
-    let cut_off = is(|fault| matches!(fault, Fault::CutOff { .. }));
+    let caught_up = is(|fault| matches!(fault, FaultEvent::ReplicaCatchesUp { .. }));
+    let rejoined = is(|fault| matches!(fault, FaultEvent::Rejoin { .. }));
+    let cut_off = is(|fault| matches!(fault, FaultEvent::CutOff { .. }));
     let numbers = [blocked, caught_up, rejoined, cut_off];
     assert!(numbers.iter().all(|number| *number > 5), "{numbers:?}");
 }
@@ -221,7 +221,7 @@ async fn a_trace_that_lies_about_a_wait_diverges() {
         !matches!(
             &step.event,
             Event::Fault {
-                fault: Fault::ReplicaCatchesUp { .. }
+                fault: FaultEvent::ReplicaCatchesUp { .. }
             }
         )
     });
@@ -231,7 +231,7 @@ async fn a_trace_that_lies_about_a_wait_diverges() {
     assert!(!report.verdict.is_reproduced(), "{}", report.verdict);
 }
 
-fn scripted(replicas: u8, faults: &[Fault]) -> Trace {
+fn scripted(replicas: u8, faults: &[FaultEvent]) -> Trace {
     let mut script = Script::new("token", 2, 1);
     script.trace.setup.replicas = replicas;
     for fault in faults {
@@ -242,12 +242,12 @@ fn scripted(replicas: u8, faults: &[Fault]) -> Trace {
 
 #[test]
 fn a_trace_says_who_can_come_back_and_who_can_catch_up() {
-    let failover = Fault::Failover { node: 0, lost: 0 };
-    let split = Fault::SplitBrain { node: 0, lost: 0 };
-    let rejoin = Fault::Rejoin { node: 0 };
-    let lags = Fault::ReplicaLags { node: 0 };
-    let cut_off = |lost| Fault::CutOff { node: 0, lost };
-    let catches_up = |lacks| Fault::ReplicaCatchesUp {
+    let failover = FaultEvent::Failover { node: 0, lost: 0 };
+    let split = FaultEvent::SplitBrain { node: 0, lost: 0 };
+    let rejoin = FaultEvent::Rejoin { node: 0 };
+    let lags = FaultEvent::ReplicaLags { node: 0 };
+    let cut_off = |lost| FaultEvent::CutOff { node: 0, lost };
+    let catches_up = |lacks| FaultEvent::ReplicaCatchesUp {
         node: 0,
         lacks,
         known: true,
@@ -256,7 +256,11 @@ fn a_trace_says_who_can_come_back_and_who_can_catch_up() {
         vec![failover.clone(), rejoin.clone(), cut_off(0), rejoin.clone()],
         vec![lags.clone(), catches_up(0), failover.clone()],
         vec![lags.clone(), catches_up(1), cut_off(1)],
-        vec![split.clone(), Fault::Demotion { node: 0 }, rejoin.clone()],
+        vec![
+            split.clone(),
+            FaultEvent::Demotion { node: 0 },
+            rejoin.clone(),
+        ],
     ] {
         validate(&scripted(1, &good)).unwrap();
     }

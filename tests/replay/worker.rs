@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use lockproof::lab::binaries::{find_default, server_directories};
-use lockproof::lab::client::protocol::{
+use lockproof_lab::binaries::{find_default, server_directories};
+use lockproof_lab::client::protocol::{
     Call, Cause, ClockMode, ErrorCode, FromClient, Init, Mode, PROTOCOL, StepReport, ToClient,
 };
-use lockproof::lab::client::{ClientCommand, ClientLimits, ClientProcess};
-use lockproof::lab::server::{Server, ServerOptions};
-use lockproof::trace::Outcome;
+use lockproof_lab::client::{ClientCommand, ClientLimits, ClientProcess};
+use lockproof_lab::server::{Server, ServerOptions};
+use lockproof_trace::Outcome;
 
 async fn worker() -> ClientProcess {
     let command = ClientCommand {
@@ -399,7 +399,7 @@ async fn in_real_time_a_background_renewal_keeps_the_key_alive() {
     // Longer than the lease: without a renewal the key would be gone.
     tokio::time::sleep(Duration::from_millis(2500)).await;
     let kept = server.command(&["EXISTS", "lock:a"]).await.unwrap();
-    assert_eq!(kept, lockproof::redis::Reply::Int(1));
+    assert_eq!(kept, lockproof_redis::Reply::Int(1));
 }
 
 #[tokio::test]

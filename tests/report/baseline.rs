@@ -1,19 +1,19 @@
 //! The baseline names every difference, in both directions.
 
 use crate::report_common::report;
-use lockproof::check::Verdict;
-use lockproof::report::baseline::{Baseline, BaselineError, Difference};
+use lockproof_model::check::Verdict;
+use lockproof_report::baseline::{Baseline, BaselineError, Difference};
 
 /// What `compare` says about a report in which one thing was changed.
-fn differences(change: impl FnOnce(&mut lockproof::report::Report)) -> Vec<Difference> {
+fn differences(change: impl FnOnce(&mut lockproof_report::Report)) -> Vec<Difference> {
     let mut report = report();
     let baseline = Baseline::of(&report);
     change(&mut report);
     baseline.compare(&report)
 }
 
-fn find(report: &lockproof::report::Report, verdict: Verdict) -> usize {
-    let found = |c: &lockproof::report::model::Cell| c.verdict == verdict;
+fn find(report: &lockproof_report::Report, verdict: Verdict) -> usize {
+    let found = |c: &lockproof_report::model::Cell| c.verdict == verdict;
     report.cells.iter().position(found).unwrap()
 }
 
@@ -110,7 +110,7 @@ fn expectations_reach_the_cells() {
     baseline.apply(&mut report);
     let without = report.cells.iter().filter(|c| c.expected.is_none()).count();
     assert_eq!(without, 1);
-    let met = |c: &lockproof::report::model::Cell| c.expected == Some(c.verdict);
+    let met = |c: &lockproof_report::model::Cell| c.expected == Some(c.verdict);
     assert_eq!(report.cells.iter().filter(|c| met(c)).count(), 59);
 }
 

@@ -1,8 +1,8 @@
 //! The space-time diagram is readable, complete, and the same each time.
 
 use crate::report_common::{FIXTURES, fixture};
-use lockproof::report::diagram::{STYLE, svg, svg_unstyled};
-use lockproof::trace::{Event, Fault, Trace};
+use lockproof_report::diagram::{STYLE, svg, svg_unstyled};
+use lockproof_trace::{Event, FaultEvent, Trace};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event as Xml};
 
@@ -111,7 +111,7 @@ fn labels_stay_apart_however_long_commands_and_replies_are() {
         match &mut step.event {
             Event::Send { argv, .. } => argv.iter_mut().for_each(|a| *a += &long),
             Event::Execute { reply, .. } | Event::Deliver { reply, .. } => {
-                *reply = lockproof::redis::Reply::Bulk(long.clone().into());
+                *reply = lockproof_redis::Reply::Bulk(long.clone().into());
             }
             Event::Call { op, .. } => *op = "acquire".into(),
             _ => {}
@@ -162,7 +162,7 @@ fn every_message_is_an_arrow_and_every_loss_a_cross() {
                 e,
                 Event::Fail { .. }
                     | Event::Fault {
-                        fault: Fault::Lose { .. }
+                        fault: FaultEvent::Lose { .. }
                     }
             )
         });

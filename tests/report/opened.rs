@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::browser::Browser;
-use lockproof::report::{Report, html};
-use lockproof::trace::Event;
+use lockproof_report::{Report, html};
+use lockproof_trace::Event;
 use serde_json::json;
 
 const ESCAPE: &str = "\u{e00c}";
@@ -26,7 +26,7 @@ fn target() -> &'static Path {
 
 fn cell(report: &Report, counterexample: &str) -> usize {
     let found =
-        |c: &lockproof::report::model::Cell| c.counterexample.as_deref() == Some(counterexample);
+        |c: &lockproof_report::model::Cell| c.counterexample.as_deref() == Some(counterexample);
     report.cells.iter().position(found).unwrap()
 }
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::report_common::{fixture, report};
-use lockproof::check::{CheckReport, CheckResult, SCHEMA, Verdict};
-use lockproof::report::model::{Agreement, Replays, Walks};
-use lockproof::report::{
+use lockproof_model::check::{CheckReport, CheckResult, SCHEMA, Verdict};
+use lockproof_report::model::{Agreement, Replays, Walks};
+use lockproof_report::{
     Report, ReportError, html, json, junit, markdown, parse, render, terminal, write_all,
 };
 

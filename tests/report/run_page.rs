@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::browser::Browser;
-use lockproof::history::timeline::{
+use lockproof_history::timeline::{
     CLIENTS_MAX, Detail, FAULTS_MAX, MARKS_MAX, MarkKind, Timeline, VIOLATIONS_MAX, timeline,
 };
-use lockproof::history::{JudgeOptions, Judgement, Reader, judge};
-use lockproof::report::run::{RunPage, Struck, run_page};
+use lockproof_history::{JudgeOptions, Judgement, Reader, judge};
+use lockproof_report::run::{RunPage, Struck, run_page};
 use serde_json::json;
 
 /// A history in the making. Times in µs.

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use crate::browser::Browser;
-use lockproof::check::Verdict;
-use lockproof::report::model::Replays;
-use lockproof::report::scenario::{
+use lockproof_model::check::Verdict;
+use lockproof_report::model::Replays;
+use lockproof_report::scenario::{
     FreeAgreement, FreeRun, FreeRuns, ModelSays, OracleRate, PropertySays, Published, ScenarioRow,
     Share, SweepPoint,
 };
-use lockproof::report::{Report, figure, html, json, junit, markdown, parse, terminal};
+use lockproof_report::{Report, figure, html, json, junit, markdown, parse, terminal};
 
 fn share(events: u64, of: u64) -> Share {
     let value = events as f64 / of as f64;

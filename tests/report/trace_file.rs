@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use lockproof::trace::{Event, Fault, Trace, TraceError, check_lock, parse, read, to_json, write};
+use lockproof_trace::{
+    Event, FaultEvent, Trace, TraceError, check_lock, parse, read, to_json, write,
+};
 
 const FIXTURES: [&str; 4] = [
     "setnx-expire-late-del",
@@ -112,7 +114,7 @@ fn a_file_beyond_the_limit_is_refused_without_reading_it_whole() {
     let file = dir.path().join("huge.json");
     // A hole: takes no space on the disk.
     let handle = std::fs::File::create(&file).unwrap();
-    handle.set_len(lockproof::trace::MAX_BYTES * 100).unwrap();
+    handle.set_len(lockproof_trace::MAX_BYTES * 100).unwrap();
     assert!(matches!(read(&file), Err(TraceError::TooLarge)));
 }
 
@@ -188,7 +190,7 @@ fn a_reply_that_changes_on_its_way_is_found() {
     let text = planted("redlock-amnesia", |t| {
         let deliver = position(t, |e| matches!(e, Event::Deliver { .. }));
         if let Event::Deliver { reply, .. } = &mut t.steps[deliver].event {
-            *reply = lockproof::redis::Reply::Nil;
+            *reply = lockproof_redis::Reply::Nil;
         }
     });
     assert!(text.contains("replied OK, but nil arrives"), "{text}");
@@ -198,7 +200,7 @@ fn a_reply_that_changes_on_its_way_is_found() {
 fn nobody_executes_what_was_lost() {
     let text = planted("token-lost-replies", |t| {
         if let Event::Fault { fault } = &mut t.steps[2].event {
-            *fault = Fault::Lose {
+            *fault = FaultEvent::Lose {
                 client: 0,
                 node: 0,
                 message: 1,
@@ -212,8 +214,8 @@ fn nobody_executes_what_was_lost() {
 #[test]
 fn the_dead_and_the_stopped_do_not_act() {
     for fault in [
-        Fault::ClientCrash { client: 1 },
-        Fault::ClientPause {
+        FaultEvent::ClientCrash { client: 1 },
+        FaultEvent::ClientPause {
             client: 1,
             held: Vec::new(),
         },
@@ -228,7 +230,7 @@ fn the_dead_and_the_stopped_do_not_act() {
     }
     let text = planted("redlock-amnesia", |t| {
         t.steps[12].event = Event::Fault {
-            fault: Fault::NodePause { node: 1 },
+            fault: FaultEvent::NodePause { node: 1 },
         };
     });
     assert!(
@@ -274,7 +276,7 @@ fn ticks_may_be_dated_before_or_after_themselves() {
 fn itf_has_every_state_with_the_format_s_own_numbers_and_maps() {
     for name in FIXTURES {
         let trace = fixture(name);
-        let itf = lockproof::trace::itf(&trace);
+        let itf = lockproof_trace::itf(&trace);
         assert_eq!(itf["#meta"]["format"], "ITF");
         let states = itf["states"].as_array().unwrap();
         assert_eq!(states.len(), trace.steps.len() + 1, "{name}");
@@ -302,7 +304,7 @@ fn itf_has_every_state_with_the_format_s_own_numbers_and_maps() {
 #[test]
 fn itf_of_the_late_del_story_reads_as_expected() {
     let trace = fixture("setnx-expire-late-del");
-    let itf = lockproof::trace::itf(&trace);
+    let itf = lockproof_trace::itf(&trace);
     let last = itf["states"].as_array().unwrap().last().unwrap();
     insta::assert_snapshot!(format!("{:#}\n{last:#}", itf["#meta"]));
 }

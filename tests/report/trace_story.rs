@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lockproof::trace::{Event, Story, Trace, read, story};
+use lockproof_trace::{Event, Story, Trace, read, story};
 
 const FIXTURES: [&str; 4] = [
     "setnx-expire-late-del",

@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::cli_support::*;
-use lockproof::lab::binaries;
-use lockproof::lab::process::{Reaped, spawn};
-use lockproof::lab::proxy::toxiproxy;
-use lockproof::lab::server::admin::Admin;
-use lockproof::redis::Reply;
+use lockproof_lab::binaries;
+use lockproof_lab::process::{Reaped, spawn};
+use lockproof_lab::proxy::toxiproxy;
+use lockproof_lab::server::admin::Admin;
+use lockproof_redis::Reply;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -1,12 +1,12 @@
 //! Hand-written traces, for tests of the gate.
 
-use lockproof::lab::binaries::{find_default, server_directories};
-use lockproof::lab::clock::Library;
-use lockproof::lock::LockFile;
-use lockproof::redis::Reply;
-use lockproof::replay::{GateOptions, GatePool, ReplayReport, ReplayVerdict};
-use lockproof::trace::{
-    ClientView, EPOCH_MS, Event, Fault, LockRef, Outcome, SCHEMA, Setup, Step, Trace, validate,
+use lockproof_lab::binaries::{find_default, server_directories};
+use lockproof_lab::clock::Library;
+use lockproof_model::lock::LockFile;
+use lockproof_redis::Reply;
+use lockproof_replay::{GateOptions, GatePool, ReplayReport, ReplayVerdict};
+use lockproof_trace::{
+    ClientView, EPOCH_MS, Event, FaultEvent, LockRef, Outcome, SCHEMA, Setup, Step, Trace, validate,
 };
 
 /// Gates with this package's own worker and the machine's own redis-server.
@@ -244,7 +244,7 @@ impl Script {
 
     pub fn lose(&mut self, sent: Sent, reply: bool) -> &mut Self {
         let Sent(client, node, message) = sent;
-        self.fault(Fault::Lose {
+        self.fault(FaultEvent::Lose {
             client,
             node,
             message,
@@ -281,7 +281,7 @@ impl Script {
         self.push(Event::Tick)
     }
 
-    pub fn fault(&mut self, fault: Fault) -> &mut Self {
+    pub fn fault(&mut self, fault: FaultEvent) -> &mut Self {
         self.push(Event::Fault { fault })
     }
 
@@ -365,7 +365,7 @@ pub fn late_del() -> Trace {
     script.take_setnx_lock(0, "t-1");
     script.release(0);
     let del = script.send(0, 0, &["DEL", "lock:a"]);
-    script.fault(Fault::Delay {
+    script.fault(FaultEvent::Delay {
         client: 0,
         node: 0,
         message: 3,

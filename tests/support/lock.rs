@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use lockproof::lock::{Config, Input, LockError, LockFile, Op, Output, Phase, Program, Waiting};
-use lockproof::lua::Scale;
-use lockproof::redis::Reply;
-use lockproof::trace::Outcome;
+use lockproof_lua::Scale;
+use lockproof_model::lock::{
+    Config, Input, LockError, LockFile, Op, Output, Phase, Program, Waiting,
+};
+use lockproof_redis::Reply;
+use lockproof_trace::Outcome;
 
 pub const CLOCK: i64 = 1_700_000_000_000;
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lockproof::check::Verdict;
-use lockproof::report::model::{
+use lockproof_model::check::Verdict;
+use lockproof_report::model::{
     Cell, Counterexample, Environment, LockText, Replay, Replays, Report, SCHEMA, Server, Sizes,
     SourceFile, Walks,
 };
-use lockproof::trace::{Assumption, Trace, read};
+use lockproof_trace::{Assumption, Trace, read};
 
 pub const FIXTURES: [&str; 4] = [
     "setnx-expire-late-del",

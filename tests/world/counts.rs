@@ -8,8 +8,8 @@
 use crate::world_support::{
     Counts, NoClock, builtin, check, counts, options, set, sizes, violated,
 };
-use lockproof::check::Checker;
-use lockproof::lock::builtin_names;
+use lockproof_model::check::Checker;
+use lockproof_model::lock::builtin_names;
 
 /// A world and all that is pinned of it.
 struct Pinned {

@@ -3,10 +3,10 @@
 //! `holds`. That the guard of every check finds wrong tables is in `world_merges.rs`.
 
 use crate::world_support::{NoClock, check, options, set, sizes, text, try_check};
-use lockproof::check::{CheckError, CheckResult, Checker, Chosen, Sizes, Verdict};
-use lockproof::lock::{Config, LockFile, Program};
-use lockproof::redis::ScriptEngine;
-use lockproof::world::closure::{Closure, Limits, Subject};
+use lockproof_model::check::{CheckError, CheckResult, Checker, Chosen, Sizes, Verdict};
+use lockproof_model::lock::{Config, LockFile, Program};
+use lockproof_model::world::closure::{Closure, Limits, Subject};
+use lockproof_redis::ScriptEngine;
 
 /// The body of acquire begins on line 2.
 fn lock(acquire: &str, release: &str) -> LockFile {
@@ -723,7 +723,7 @@ fn finer_ticks_leave_times_as_long_as_they_were() {
         timeout_ticks: Some(2),
         ..sizes(&file, 2)
     };
-    let never: lockproof::check::ShouldStop = std::sync::Arc::new(|| false);
+    let never: lockproof_model::check::ShouldStop = std::sync::Arc::new(|| false);
     let finer = sizes.clone().fitted(&file, Chosen::default(), &never);
     let told = (finer.tick_ms, finer.ttl_ticks, finer.timeout_ticks);
     assert_eq!(told, (500, 6, Some(4)));

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use crate::world_support::machines::{Machine, Protocol, Redlock, SetnxExpire, Token};
 use crate::world_support::{builtin, options, set, sizes};
-use lockproof::check::{Checker, ExploreOptions, explore};
-use lockproof::lock::Config;
-use lockproof::redis::ScriptEngine;
-use lockproof::world::GoalSet;
-use lockproof::world::World;
-use lockproof::world::closure::{Closure, Subject};
-use lockproof::world::program::ClientProgram;
-use lockproof::world::tables::Tables;
+use lockproof_model::check::{Checker, ExploreOptions, explore};
+use lockproof_model::lock::Config;
+use lockproof_model::world::GoalSet;
+use lockproof_model::world::World;
+use lockproof_model::world::closure::{Closure, Subject};
+use lockproof_model::world::program::ClientProgram;
+use lockproof_model::world::tables::Tables;
+use lockproof_redis::ScriptEngine;
 
 /// What there is to compare of a world.
 #[derive(Debug, PartialEq)]

@@ -10,15 +10,15 @@
 use std::sync::Arc;
 
 use crate::world_support::{builtin, options, set, sizes, text};
-use lockproof::check::Checker;
-use lockproof::lock::{Config, LockFile, Op, Phase, Program};
-use lockproof::redis::ScriptEngine;
-use lockproof::world::World;
-use lockproof::world::client::{Ending, Symbolic};
-use lockproof::world::closure::{Closure, Subject};
-use lockproof::world::concrete;
-use lockproof::world::tables::Tables;
-use lockproof::world::walk::random_walk;
+use lockproof_model::check::Checker;
+use lockproof_model::lock::{Config, LockFile, Op, Phase, Program};
+use lockproof_model::world::World;
+use lockproof_model::world::client::{Ending, Symbolic};
+use lockproof_model::world::closure::{Closure, Subject};
+use lockproof_model::world::concrete;
+use lockproof_model::world::tables::Tables;
+use lockproof_model::world::walk::random_walk;
+use lockproof_redis::ScriptEngine;
 
 /// Walks within which each mistake must be found; a check takes eight.
 const WALKS: u64 = 100;

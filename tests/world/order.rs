@@ -1,13 +1,13 @@
 //! Faults that strike in an order, and only in that.
 
 use crate::world_support::{NoClock, builtin, counts, options, set, sizes, violated};
-use lockproof::check::{CheckResult, Checker};
-use lockproof::trace::{Event, Fault as Struck, Trace};
-use lockproof::world::catalogue::Fault;
+use lockproof_model::check::{CheckResult, Checker};
+use lockproof_model::world::catalogue::Fault;
+use lockproof_trace::{Event, FaultEvent, Trace};
 
 const WORDS: &str = "client-crash client-pause overrun";
 
-fn checker<'f>(file: &'f lockproof::lock::LockFile, order: &[Fault]) -> Checker<'f> {
+fn checker<'f>(file: &'f lockproof_model::lock::LockFile, order: &[Fault]) -> Checker<'f> {
     let mut checker = Checker::new(file, options(&sizes(file, 2), 1)).unwrap();
     checker.order(order.to_vec());
     checker
@@ -20,7 +20,7 @@ fn check(order: &[Fault], words: &str) -> Vec<CheckResult> {
 }
 
 /// Where a trace's first pause and first crash are.
-fn first(trace: &Trace, wanted: impl Fn(&Struck) -> bool) -> Option<usize> {
+fn first(trace: &Trace, wanted: impl Fn(&FaultEvent) -> bool) -> Option<usize> {
     trace
         .steps
         .iter()
@@ -34,8 +34,12 @@ fn no_fault_strikes_before_its_turn() {
     let walks = checker.walks(&set(WORDS, 3), 0..200, 60).unwrap();
     let mut pauses = 0;
     for walk in &walks {
-        let pause = first(walk, |fault| matches!(fault, Struck::ClientPause { .. }));
-        let crash = first(walk, |fault| matches!(fault, Struck::ClientCrash { .. }));
+        let pause = first(walk, |fault| {
+            matches!(fault, FaultEvent::ClientPause { .. })
+        });
+        let crash = first(walk, |fault| {
+            matches!(fault, FaultEvent::ClientCrash { .. })
+        });
         if let Some(pause) = pause {
             pauses += 1;
             assert!(crash.is_some_and(|crash| crash < pause));

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use crate::world_support::{builtin, check, planted, planted_path, sizes};
-use lockproof::check::{CheckResult, Verdict};
-use lockproof::lock::LockFile;
+use lockproof_model::check::{CheckResult, Verdict};
+use lockproof_model::lock::LockFile;
 
 struct Bug {
     planted: &'static str,

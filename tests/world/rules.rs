@@ -4,11 +4,11 @@
 use crate::world_support::builtin;
 use crate::world_support::drive::Drive;
 use crate::world_support::notation::shown;
-use lockproof::lock::Op;
-use lockproof::redis::Reply;
-use lockproof::world::message::Content;
-use lockproof::world::moves::{Act, Move};
-use lockproof::world::symbols::PRESENT;
+use lockproof_model::lock::Op;
+use lockproof_model::world::message::Content;
+use lockproof_model::world::moves::{Act, Move};
+use lockproof_model::world::symbols::PRESENT;
+use lockproof_redis::Reply;
 
 const A: u8 = 0;
 const B: u8 = 1;

@@ -2,13 +2,13 @@
 //! command touches, what time and faults make of it.
 
 use crate::world_support::notation::{STEP, written};
-use lockproof::lock::Keys;
-use lockproof::lua::text::{Reading, Span, Symbol};
-use lockproof::lua::{RefusalKind, Scale};
-use lockproof::redis::{Bytes, Reply, ScriptEngine};
-use lockproof::world::execute::{Effect, Executed, Executor};
-use lockproof::world::node::{Holders, KeyRules, Keyspace, Most};
-use lockproof::world::symbols::{self, People, STALE, ToLocal};
+use lockproof_lua::text::{Reading, Span, Symbol};
+use lockproof_lua::{RefusalKind, Scale};
+use lockproof_model::lock::Keys;
+use lockproof_model::world::execute::{Effect, Executed, Executor};
+use lockproof_model::world::node::{Holders, KeyRules, Keyspace, Most};
+use lockproof_model::world::symbols::{self, People, STALE, ToLocal};
+use lockproof_redis::{Bytes, Reply, ScriptEngine};
 use proptest::prelude::*;
 
 const A: u8 = 0;
@@ -312,7 +312,7 @@ proptest! {
         let name = |name| Symbol::Name(name).text();
         let text = [
             name(symbols::token(me, 0)), b":".to_vec(), stamp(ticks), b":".to_vec(),
-            name(symbols::owner(lockproof::trace::owner_of(me, shared))), b":42".to_vec(),
+            name(symbols::owner(lockproof_trace::owner_of(me, shared))), b":42".to_vec(),
         ].concat();
         // The servers' time is what the client's clock shows, less its offset.
         let own = local(&text, me);

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::world_support::{builtin, options, set, sizes};
-use lockproof::check::stateright::Adapter;
-use lockproof::check::{Checker, ExploreOptions, explore};
-use lockproof::lock::{LockFile, builtin_names};
-use lockproof::world::{GoalSet, System, World};
+use lockproof_model::check::stateright::Adapter;
+use lockproof_model::check::{Checker, ExploreOptions, explore};
+use lockproof_model::lock::{LockFile, builtin_names};
+use lockproof_model::world::{GoalSet, System, World};
 use stateright::{Checker as _, Model};
 
 /// States, transitions, and whether each safety property is violated.

@@ -3,10 +3,10 @@
 //! The unit is the step: one entry of the file, one number of the story.
 
 use crate::world_support::{builtin, check, sizes, violation};
-use lockproof::check::{CheckReport, CheckResult, SCHEMA, Verdict};
-use lockproof::lock::builtin_names;
-use lockproof::report::terminal;
-use lockproof::trace::{Event, Outcome, Step, Story, Trace, story, to_json};
+use lockproof_model::check::{CheckReport, CheckResult, SCHEMA, Verdict};
+use lockproof_model::lock::builtin_names;
+use lockproof_report::terminal;
+use lockproof_trace::{Event, Outcome, Step, Story, Trace, story, to_json};
 
 /// Assumption sets under which some built-in lock or other is violated.
 const SETS: [&str; 10] = [

@@ -14,7 +14,9 @@ macro_rules! builtins {
     ($folder:literal, $ending:literal: $($name:literal),* $(,)?) => {
         &[$($crate::Builtin {
             name: $name,
-            text: include_str!(concat!("../../", $folder, "/", $name, $ending)),
+            text: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"), "/", $folder, "/", $name, $ending
+            )),
         }),*]
     };
 }

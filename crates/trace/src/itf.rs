@@ -15,7 +15,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{ClientView, Event, Fault, Step, Trace, TraceError, words};
+use super::{ClientView, Event, FaultEvent, Step, Trace, TraceError, words};
 
 const VARS: [&str; 5] = ["tick", "event", "clients", "messages", "violated"];
 
@@ -162,7 +162,7 @@ fn follow(messages: &mut BTreeMap<u32, &'static str>, event: &Event) {
         Event::Deliver { message, .. } => (message, "delivered"),
         Event::Fail { message, .. } => (message, "failed"),
         Event::Fault {
-            fault: Fault::Lose { message, .. },
+            fault: FaultEvent::Lose { message, .. },
         } => (message, "lost"),
         _ => return,
     };

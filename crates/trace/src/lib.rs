@@ -15,7 +15,7 @@ mod story;
 mod validate;
 pub mod words;
 
-pub use fault::{Fault, Lane, Mark, Told, Way};
+pub use fault::{FaultEvent, Lane, Mark, Told, Way};
 pub use file::{MAX_BYTES, TraceError, check_lock, parse, read, to_json, write};
 pub use itf::{itf, write_itf};
 use story::violation;
@@ -231,7 +231,7 @@ pub enum Event {
     /// All clocks advance by one tick.
     Tick,
     /// A fault begins or ends.
-    Fault { fault: Fault },
+    Fault { fault: FaultEvent },
 }
 
 /// How an operation ended, as the lock file reports it.

@@ -10,7 +10,7 @@
 
 use lockproof_redis::Reply;
 
-use super::{Event, Fault, Outcome, Trace};
+use super::{Event, FaultEvent, Outcome, Trace};
 
 /// The client's letter: A to Z, then A1 to Z1, and so on.
 pub fn client(index: u8) -> String {
@@ -265,8 +265,10 @@ pub fn event(trace: &Trace, event: &Event) -> String {
         Event::Tick => "all clocks advance by one tick".into(),
         Event::Fault { fault: f } => {
             let message = match f {
-                Fault::Lose { message, .. } | Fault::Delay { message, .. } => name(message),
-                Fault::ClientPause { held, .. } => {
+                FaultEvent::Lose { message, .. } | FaultEvent::Delay { message, .. } => {
+                    name(message)
+                }
+                FaultEvent::ClientPause { held, .. } => {
                     held.iter().map(name).collect::<Vec<_>>().join(" and ")
                 }
                 _ => String::new(),

@@ -3,8 +3,8 @@
 //! Each is a mistake that a model of Redis can really make: an off-by-one ms,
 //! an option forgotten, a conversion taken from the wrong language version.
 
-use lockproof::redis::{Bytes, Dialect, End, Published, Reply, ScriptEngine, Server, Value};
-use lockproof::trace::EPOCH_MS;
+use lockproof_redis::{Bytes, Dialect, End, Published, Reply, ScriptEngine, Server, Value};
+use lockproof_trace::EPOCH_MS;
 use sha1::{Digest, Sha1};
 
 /// A planted bug.

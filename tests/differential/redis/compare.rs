@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use lockproof::redis::{Bytes, Reply, SortedSet, Value};
-use lockproof::trace::EPOCH_MS;
+use lockproof_redis::{Bytes, Reply, SortedSet, Value};
+use lockproof_trace::EPOCH_MS;
 
 use super::bugs::Model;
 use super::generate::{KEYS, Step};

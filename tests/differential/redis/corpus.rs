@@ -1,6 +1,6 @@
 //! Sequences kept by hand, and the table of what tells the dialects apart.
 
-use lockproof::redis::Dialect;
+use lockproof_redis::Dialect;
 
 use super::generate::Step;
 

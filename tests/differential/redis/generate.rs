@@ -7,8 +7,8 @@
 
 use std::fmt;
 
-use lockproof::redis::{Bytes, Dialect};
-use lockproof::trace::EPOCH_MS;
+use lockproof_redis::{Bytes, Dialect};
+use lockproof_trace::EPOCH_MS;
 use proptest::prelude::*;
 
 use super::scripts;

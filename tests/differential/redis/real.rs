@@ -5,12 +5,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use lockproof::lab::binaries::{Binary, Version, find, server_directories};
-use lockproof::lab::clock::Library;
-use lockproof::lab::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
-use lockproof::lab::server::{OwnClock, Server, ServerOptions};
-use lockproof::redis::{Bytes, Dialect, Reply};
-use lockproof::trace::EPOCH_MS;
+use lockproof_lab::binaries::{Binary, Version, find, server_directories};
+use lockproof_lab::clock::Library;
+use lockproof_lab::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
+use lockproof_lab::server::{OwnClock, Server, ServerOptions};
+use lockproof_redis::{Bytes, Dialect, Reply};
+use lockproof_trace::EPOCH_MS;
 
 /// Only a server that hangs gets here.
 const PATIENCE: Duration = Duration::from_secs(20);

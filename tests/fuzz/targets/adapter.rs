@@ -1,7 +1,7 @@
 //! Adapter lines, of both sides; requests among them drive a client as the worker does.
 
-use lockproof::lab::client::protocol::{Call, FromClient, Init, Mode, ToClient};
-use lockproof::lock::{Config, Input, LockError, LockFile, Op, Program};
+use lockproof_lab::client::protocol::{Call, FromClient, Init, Mode, ToClient};
+use lockproof_model::lock::{Config, Input, LockError, LockFile, Op, Program};
 
 use super::client::Work;
 use super::{Form, Target, same};

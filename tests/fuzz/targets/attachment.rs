@@ -1,7 +1,7 @@
 //! Attachment files, but for those that would ask a name server: what a resolver
 //! answers is no business of this.
 
-use lockproof::lab::topology::Attachment;
+use lockproof_lab::topology::Attachment;
 use serde_json::Value;
 use std::net::SocketAddr;
 

@@ -1,6 +1,6 @@
 //! Baselines: read, written in their order, compared.
 
-use lockproof::report::baseline::Baseline;
+use lockproof_report::baseline::Baseline;
 
 use super::{Form, Target, same, text};
 

@@ -1,8 +1,10 @@
 //! A client of a lock, its servers and its time, for some rounds.
 
-use lockproof::lock::{Config, Input, LockError, LockFile, Op, Output, Program, Request, Waiting};
-use lockproof::lua::Scale;
-use lockproof::redis::{ScriptEngine, Server};
+use lockproof_lua::Scale;
+use lockproof_model::lock::{
+    Config, Input, LockError, LockFile, Op, Output, Program, Request, Waiting,
+};
+use lockproof_redis::{ScriptEngine, Server};
 
 use super::lock_file::explained;
 

@@ -1,10 +1,10 @@
 //! Histories: read, judged, drawn, exported.
 
-use lockproof::history::timeline::timeline;
-use lockproof::history::{
+use lockproof_history::timeline::timeline;
+use lockproof_history::{
     Event, Header, JudgeOptions, Judgement, ReadError, Reader, Writer, export_edn, judge,
 };
-use lockproof::report::run::{RunPage, run_page};
+use lockproof_report::run::{RunPage, run_page};
 
 use super::{Form, Target, line_is_there, no_foreign_tag, same};
 

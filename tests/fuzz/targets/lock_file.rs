@@ -1,7 +1,7 @@
 //! Lock files: loaded, and worked as a client of formal servers, in real numbers and
 //! in the symbols of a model.
 
-use lockproof::lock::{LockError, LockFile};
+use lockproof_model::lock::{LockError, LockFile};
 
 use super::{Form, Target, client, line_is_there, same};
 

@@ -1,6 +1,6 @@
 //! The parts of a divided run, as a list of reports: joined, and added up.
 
-use lockproof::report::{Report, json, merge, parse};
+use lockproof_report::{Report, json, merge, parse};
 use serde_json::Value;
 
 use super::{Form, Target, report, same};

@@ -1,7 +1,7 @@
 //! Reports: read, written again, and every rendering of whatever names they have.
 
-use lockproof::report::baseline::Baseline;
-use lockproof::report::{
+use lockproof_report::baseline::Baseline;
+use lockproof_report::{
     Report, ReportError, annotations, html, json, junit, markdown, parse, terminal,
 };
 

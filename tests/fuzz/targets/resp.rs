@@ -1,9 +1,9 @@
 //! RESP frames, however they are cut; requests among them go to a formal server.
 
-use lockproof::lab::proxy::frame::{
+use lockproof_lab::proxy::frame::{
     Scanner, encode_request, first_words, parse_reply, parse_request,
 };
-use lockproof::redis::{Reply, ScriptEngine, Server};
+use lockproof_redis::{Reply, ScriptEngine, Server};
 
 use super::{Form, Target, same};
 

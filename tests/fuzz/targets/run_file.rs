@@ -1,6 +1,6 @@
 //! Run files: what `lockproof run` is told to check.
 
-use lockproof::campaign::config::Config;
+use lockproof_campaign::config::Config;
 
 use super::{Form, Target, text};
 

@@ -1,7 +1,7 @@
 //! Scenario files, as the model and the nemesis read them.
 
-use lockproof::campaign::directed;
-use lockproof::scenario::{Scenario, ScenarioError};
+use lockproof_campaign::directed;
+use lockproof_scenario::{Scenario, ScenarioError};
 
 use super::{Form, Target, line_is_there, same, schedule, text};
 

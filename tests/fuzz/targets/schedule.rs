@@ -1,8 +1,8 @@
 //! Schedules of faults, which scenarios are made into.
 
-use lockproof::lab::nemesis::{Plan, Schedule};
-use lockproof::lab::topology::TopologyKind;
-use lockproof::scenario::{Kind, Nemesis, Scenario};
+use lockproof_lab::nemesis::{Plan, Schedule};
+use lockproof_lab::topology::TopologyKind;
+use lockproof_scenario::{Kind, Nemesis, Scenario};
 
 use super::same;
 

@@ -1,6 +1,6 @@
 //! Scripts: compiled, and run on a formal server that has something of each type.
 
-use lockproof::redis::{Reply, ScriptEngine, Server, compile_script};
+use lockproof_redis::{Reply, ScriptEngine, Server, compile_script};
 
 use super::{Form, Target, line_is_there, same, server};
 

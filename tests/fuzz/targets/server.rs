@@ -1,6 +1,6 @@
 //! A formal server with a key of each type.
 
-use lockproof::redis::{Reply, ScriptEngine, Server};
+use lockproof_redis::{Reply, ScriptEngine, Server};
 
 pub fn say(server: &mut Server, engine: &mut ScriptEngine, line: &str) -> Reply {
     let argv: Vec<_> = line

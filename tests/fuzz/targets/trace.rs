@@ -1,7 +1,7 @@
 //! Trace files, and everything that is drawn from them.
 
-use lockproof::report::diagram;
-use lockproof::trace::{Story, Trace, TraceError, itf, parse, story, to_json, validate};
+use lockproof_report::diagram;
+use lockproof_trace::{Story, Trace, TraceError, itf, parse, story, to_json, validate};
 
 use super::{Form, Target, line_is_there, no_foreign_tag, printable, same};
 

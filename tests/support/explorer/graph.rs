@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lockproof::check::Path;
-use lockproof::world::{Action, GoalSet, System, Transition};
+use lockproof_model::check::Path;
+use lockproof_model::world::{Action, GoalSet, System, Transition};
 use proptest::prelude::*;
 
 /// Branching properties of a graph.

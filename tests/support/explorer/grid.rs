@@ -1,6 +1,6 @@
 //! A grid of counters: as many states as one likes, of known number and depth.
 
-use lockproof::world::{Action, System, Transition};
+use lockproof_model::world::{Action, System, Transition};
 
 /// `counters` counters that each count from 0 to `limit - 1`, one at a time.
 /// The only violation is at the far corner, so the shortest path is the longest.

@@ -3,7 +3,7 @@
 //!
 //! Word 0 holds 16 bits a client, word 1 holds 8 bits a node and the budgets.
 
-use lockproof::world::{Action, System, Transition};
+use lockproof_model::world::{Action, System, Transition};
 
 /// Sizes and budgets.
 #[derive(Clone, Copy, Debug)]

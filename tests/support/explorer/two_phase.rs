@@ -2,7 +2,7 @@
 //! transaction commit", 2006). Its number of states has been published for
 //! several checkers, so it pins ours from outside.
 
-use lockproof::world::{Action, System, Transition};
+use lockproof_model::world::{Action, System, Transition};
 
 /// The protocol with this many resource managers (at most 8).
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 pub mod naive;
 pub mod owner_only;
 
-use lockproof::history::{
+use lockproof_history::{
     Finding, FindingVerdict, JudgeOptions, Judgement, ReadError, Reader, judge,
 };
 

@@ -6,8 +6,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use lockproof::lab::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
-use lockproof::redis::Reply;
+use lockproof_lab::proxy::frame::{FRAME_BYTES_MAX, Scanner, encode_request, parse_reply};
+use lockproof_redis::Reply;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

@@ -1,9 +1,9 @@
 //! A topology, a fault, and looks at what it does.
 
-use lockproof::lab::binaries::{self, Binary};
-use lockproof::lab::nemesis::{Clients, FaultSpec, Field, Target};
-use lockproof::lab::topology::{Party, Role, Topology, TopologyKind, TopologyOptions};
-use lockproof::redis::Reply;
+use lockproof_lab::binaries::{self, Binary};
+use lockproof_lab::nemesis::{Clients, FaultSpec, Field, Target};
+use lockproof_lab::topology::{Party, Role, Topology, TopologyKind, TopologyOptions};
+use lockproof_redis::Reply;
 
 use super::Client;
 

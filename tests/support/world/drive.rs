@@ -1,13 +1,13 @@
 //! Drives a world by hand, one move at a time.
 
-use lockproof::check::Checker;
-use lockproof::lock::{LockFile, Op};
-use lockproof::redis::Reply;
-use lockproof::world::catalogue::{PROPERTIES, Property};
-use lockproof::world::layout::State;
-use lockproof::world::message::{Content, Message};
-use lockproof::world::moves::Move;
-use lockproof::world::{System, Transition, World};
+use lockproof_model::check::Checker;
+use lockproof_model::lock::{LockFile, Op};
+use lockproof_model::world::catalogue::{PROPERTIES, Property};
+use lockproof_model::world::layout::State;
+use lockproof_model::world::message::{Content, Message};
+use lockproof_model::world::moves::Move;
+use lockproof_model::world::{System, Transition, World};
+use lockproof_redis::Reply;
 
 use super::notation::shown;
 use super::{options, set, sizes};
@@ -171,7 +171,7 @@ impl Drive {
                 let key = shown(&entry.key);
                 let life = entry.life.map(|life| life.value(step_ms));
                 match &entry.value {
-                    lockproof::redis::Value::String(text) => {
+                    lockproof_redis::Value::String(text) => {
                         format!("{key}={} {life:?}", shown(text))
                     }
                     other => format!("{key}={other:?} {life:?}"),

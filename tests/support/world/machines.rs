@@ -5,14 +5,14 @@
 //! machine's local state is one plain struct, and its key is that struct's
 //! fields, one after the other.
 
-use lockproof::lock::{
+use lockproof_lua::text::{Name, NameKind, Symbol};
+use lockproof_lua::view;
+use lockproof_model::lock::{
     Config, Input, LockError, Op, Output, Phase, Request, UsedDuration, View, Waiting,
 };
-use lockproof::lua::text::{Name, NameKind, Symbol};
-use lockproof::lua::view;
-use lockproof::redis::Reply;
-use lockproof::trace::Outcome;
-use lockproof::world::program::ClientProgram;
+use lockproof_model::world::program::ClientProgram;
+use lockproof_redis::Reply;
+use lockproof_trace::Outcome;
 
 /// What a protocol gets back for a command.
 pub enum Answer<'a> {

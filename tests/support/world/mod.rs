@@ -7,12 +7,12 @@ pub mod notation;
 
 use std::path::PathBuf;
 
-use lockproof::check::{
+use lockproof_model::check::{
     CheckError, CheckOptions, CheckResult, Checker, ExploreOptions, Guard, Observer, Sizes, Verdict,
 };
-use lockproof::lock::LockFile;
-use lockproof::trace::Trace;
-use lockproof::world::catalogue::{Fault, PROPERTIES, Switch};
+use lockproof_model::lock::LockFile;
+use lockproof_model::world::catalogue::{Fault, PROPERTIES, Switch};
+use lockproof_trace::Trace;
 
 /// A clock that stands still: no test asks how long something took.
 pub struct NoClock;

@@ -2,8 +2,8 @@
 //! an older one that only servers have (`<tokAs1>` is another one), `<ownA>` its
 //! name. Times are written as the decimal ms that a server of the model shows.
 
-use lockproof::lua::text::{self, Piece, Symbol};
-use lockproof::world::symbols::{self, PRESENT, STALE};
+use lockproof_lua::text::{self, Piece, Symbol};
+use lockproof_model::world::symbols::{self, PRESENT, STALE};
 
 /// What one tick adds to every clock, in ms.
 pub const STEP: i64 = 1001;

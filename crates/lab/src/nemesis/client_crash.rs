@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::strike_clients::{failed, processes, those_there, undo};
 use super::target::{Target, named_clients};
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// Clients are dead until healed.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl ClientCrash {
     }
 }
 
-impl Fault for ClientCrash {
+impl Injection for ClientCrash {
     fn name(&self) -> &'static str {
         match self.same_owner {
             true => "client-restart",

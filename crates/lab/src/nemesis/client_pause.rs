@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::strike_clients::{failed, processes, those_there, undo};
 use super::target::{Target, named_clients};
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// Clients stand still.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl ClientPause {
     }
 }
 
-impl Fault for ClientPause {
+impl Injection for ClientPause {
     fn name(&self) -> &'static str {
         "client-pause"
     }

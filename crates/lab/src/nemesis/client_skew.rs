@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::strike_clients::{failed, processes, those_there, undo};
 use super::target::{Target, resolve_clients};
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// Clients' clocks are off.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl ClientSkew {
     }
 }
 
-impl Fault for ClientSkew {
+impl Injection for ClientSkew {
     fn name(&self) -> &'static str {
         "client-skew"
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::topology::Party;
 use super::clocks::{set_clocks, set_right};
 use super::target::{Target, names, resolve};
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// Clocks run at a wrong rate.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl ClockDrift {
     }
 }
 
-impl Fault for ClockDrift {
+impl Injection for ClockDrift {
     fn name(&self) -> &'static str {
         "clock-drift"
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::super::topology::Party;
 use super::clocks::{set_clocks, set_right};
 use super::target::{Target, names, resolve};
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// Clocks are off.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl ClockJump {
     }
 }
 
-impl Fault for ClockJump {
+impl Injection for ClockJump {
     fn name(&self) -> &'static str {
         "clock-jump"
     }

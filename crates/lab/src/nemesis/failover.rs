@@ -20,7 +20,7 @@ use super::aim::{self, When};
 use super::felled::Felled;
 use super::partition::{Bytes, Partition};
 use super::target::{Target, resolve_clients};
-use super::{Fault, Field, NemesisError, Struck};
+use super::{Field, Injection, NemesisError, Struck};
 
 /// What becomes of the old primary, or who asks for the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -346,7 +346,7 @@ async fn await_other(
     }
 }
 
-impl Fault for Failover {
+impl Injection for Failover {
     fn name(&self) -> &'static str {
         "failover"
     }

@@ -10,7 +10,7 @@ use super::super::proxy::{Cut, Direction, LinkAction};
 use super::super::topology::{LinkName, Topology};
 use super::flows::{Flow, apply_each, apply_links, flows, links_of, none_found};
 use super::target::{Target, names, processes_among, resolve};
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// What is done to the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl LinkFault {
     }
 }
 
-impl Fault for LinkFault {
+impl Injection for LinkFault {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -3,7 +3,7 @@
 //! A directed replay decides about single messages; the nemesis does what
 //! operations do to a system in service: links break, processes stop, disks
 //! forget, clocks leap, primaries change. Each fault is one file behind one trait,
-//! [`Fault`], and each can be healed. What a schedule says is made from a seed
+//! [`Injection`], and each can be healed. What a schedule says is made from a seed
 //! alone ([`Schedule::generate`]), so that a run can be had again; what really
 //! happened, and when, is told as it happens ([`NemesisEvent`]).
 //!
@@ -84,7 +84,7 @@ impl<'a> Field<'a> {
 pub type Struck<'a> = Pin<Box<dyn Future<Output = Result<Value, NemesisError>> + Send + 'a>>;
 
 /// A fault that can be put in force and healed.
-pub trait Fault: Send {
+pub trait Injection: Send {
     /// Its catalogue name, such as `partition`.
     fn name(&self) -> &'static str;
 

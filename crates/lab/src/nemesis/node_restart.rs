@@ -9,7 +9,7 @@ use serde_json::json;
 use super::super::topology::Party;
 use super::felled::Felled;
 use super::target::{Target, names, resolve};
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// Servers are dead until healed.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl NodeRestart {
     }
 }
 
-impl Fault for NodeRestart {
+impl Injection for NodeRestart {
     fn name(&self) -> &'static str {
         "node-restart"
     }

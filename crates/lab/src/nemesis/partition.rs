@@ -16,7 +16,7 @@ use super::super::proxy::{Cut, Direction, LinkAction};
 use super::super::topology::{LinkName, Topology};
 use super::flows::{Flow, apply_all, apply_links, flows, links_of, none_found};
 use super::target::{Target, names, processes_among, resolve};
-use super::{Fault, Field, NemesisError, Struck};
+use super::{Field, Injection, NemesisError, Struck};
 
 /// What becomes of bytes that a partition stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl Partition {
     }
 }
 
-impl Fault for Partition {
+impl Injection for Partition {
     fn name(&self) -> &'static str {
         "partition"
     }

@@ -15,7 +15,7 @@ use super::super::topology::Party;
 use super::aim::{PATIENCE, When};
 use super::felled::Felled;
 use super::target::{Target, names, resolve};
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// Servers lose power until healed.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl PowerLoss {
     }
 }
 
-impl Fault for PowerLoss {
+impl Injection for PowerLoss {
     fn name(&self) -> &'static str {
         "power-loss"
     }

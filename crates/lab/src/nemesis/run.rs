@@ -23,7 +23,7 @@ use tokio::time::{sleep, sleep_until};
 
 use super::aim::{PATIENCE, When};
 use super::schedule::{Act, Schedule, Step};
-use super::{Fault, Field, NemesisError};
+use super::{Field, Injection, NemesisError};
 
 /// How often the primary is looked for between steps.
 const FOLLOW: Duration = Duration::from_millis(50);
@@ -64,7 +64,7 @@ pub struct NemesisEvent {
 struct Player<'r, 'f, R> {
     field: &'r mut Field<'f>,
     recorder: R,
-    open: BTreeMap<u32, Box<dyn Fault>>,
+    open: BTreeMap<u32, Box<dyn Injection>>,
     primary: Option<u16>,
 }
 
@@ -190,7 +190,7 @@ impl<R: FnMut(NemesisEvent)> Player<'_, '_, R> {
 
     /// After a failover the servers may not be ready for another yet (no replica is
     /// in step, a Sentinel is busy): once more, a little later.
-    async fn start(&mut self, fault: &mut dyn Fault) -> Result<Value, NemesisError> {
+    async fn start(&mut self, fault: &mut dyn Injection) -> Result<Value, NemesisError> {
         let mut started = match fault.start(self.field).await {
             Err(error @ NemesisError::NobodyHeld) => Ok(json!({ "missed": error.to_string() })),
             started => started,

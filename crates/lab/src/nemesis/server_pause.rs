@@ -8,7 +8,7 @@ use serde_json::json;
 use super::super::topology::Party;
 use super::felled::Felled;
 use super::target::{Target, names, resolve};
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// Servers stand still.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl ServerPause {
     }
 }
 
-impl Fault for ServerPause {
+impl Injection for ServerPause {
     fn name(&self) -> &'static str {
         "server-pause"
     }

@@ -1,14 +1,14 @@
 //! Faults as a schedule writes them.
 //!
 //! A spec is data: it can be kept, compared and read by a person. What strikes is
-//! the [`Fault`] that is built from it.
+//! the [`Injection`] that is built from it.
 
 // A new fault or move must not slip through.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use serde::{Deserialize, Serialize};
 
-use super::Fault;
+use super::Injection;
 use super::client_crash::ClientCrash;
 use super::client_pause::ClientPause;
 use super::client_skew::ClientSkew;
@@ -111,8 +111,8 @@ impl FaultSpec {
     }
 
     /// The fault that strikes.
-    pub fn build(&self) -> Box<dyn Fault> {
-        let link = |name, harm, between: &[Target], and: &[Target]| -> Box<dyn Fault> {
+    pub fn build(&self) -> Box<dyn Injection> {
+        let link = |name, harm, between: &[Target], and: &[Target]| -> Box<dyn Injection> {
             Box::new(LinkFault::new(name, harm, between, and))
         };
         match self {

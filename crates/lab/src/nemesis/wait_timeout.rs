@@ -6,7 +6,7 @@
 
 use super::partition::{Bytes, Partition};
 use super::target::Target;
-use super::{Fault, Field, Struck};
+use super::{Field, Injection, Struck};
 
 /// The primary's replication is held.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ impl WaitTimeout {
     }
 }
 
-impl Fault for WaitTimeout {
+impl Injection for WaitTimeout {
     fn name(&self) -> &'static str {
         "wait-timeout"
     }

@@ -29,7 +29,7 @@ use super::words;
 /// A fault, named as in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Fault {
+pub enum FaultEvent {
     /// The client process dies (SIGKILL) and stays dead.
     ClientCrash { client: u8 },
     /// The client process dies (SIGKILL), if it has not before, and another one with
@@ -229,110 +229,114 @@ impl Told {
     }
 }
 
-impl Fault {
+impl FaultEvent {
     /// How it is said and drawn. `command` is the short name of the message's command,
     /// where it strikes one.
     pub fn told(&self, command: &str) -> Told {
         match *self {
-            Fault::ClientCrash { client } => client_crash::told(client),
-            Fault::ClientRestart { client } => client_restart::told(client),
-            Fault::ClientPause { client, ref held } => client_pause::told(client, held, command),
-            Fault::ClientResume { client } => client_pause::told_end(client),
-            Fault::Overrun { client } => overrun::told(client),
-            Fault::Lose {
+            FaultEvent::ClientCrash { client } => client_crash::told(client),
+            FaultEvent::ClientRestart { client } => client_restart::told(client),
+            FaultEvent::ClientPause { client, ref held } => {
+                client_pause::told(client, held, command)
+            }
+            FaultEvent::ClientResume { client } => client_pause::told_end(client),
+            FaultEvent::Overrun { client } => overrun::told(client),
+            FaultEvent::Lose {
                 client,
                 node,
                 reply,
                 ..
             } => message::told_loss(client, node, reply, command),
-            Fault::Delay {
+            FaultEvent::Delay {
                 client,
                 node,
                 reply,
                 ticks,
                 ..
             } => message::told_delay(client, node, reply, ticks, command),
-            Fault::LinkCut { client, node, only } => link::told(client, node, only),
-            Fault::LinkHeal { client, node } => link::told_end(client, node),
-            Fault::NodeRestart {
+            FaultEvent::LinkCut { client, node, only } => link::told(client, node, only),
+            FaultEvent::LinkHeal { client, node } => link::told_end(client, node),
+            FaultEvent::NodeRestart {
                 node,
                 ref persistence,
                 loses,
             } => node_restart::told(node, persistence, loses),
-            Fault::NodeDown { node, loses, .. } => node_down::told(node, loses),
-            Fault::NodeUp { node } => node_down::told_end(node),
-            Fault::NodeFsync { node } => node_restart::told_fsync(node),
-            Fault::NodePause { node } => node_pause::told(node),
-            Fault::NodeResume { node } => node_pause::told_end(node),
-            Fault::ClientSkew { client, offset_ms } => client_clock::told_skew(client, offset_ms),
-            Fault::ClientDrift { client, ticks } => client_clock::told_drift(client, ticks),
-            Fault::ClockJump { node, offset_ms } => clock_jump::told(node, offset_ms),
-            Fault::ReplicaLags { node } => replica_lag::told(node),
-            Fault::ReplicaCatchesUp { node, lacks, known } => {
+            FaultEvent::NodeDown { node, loses, .. } => node_down::told(node, loses),
+            FaultEvent::NodeUp { node } => node_down::told_end(node),
+            FaultEvent::NodeFsync { node } => node_restart::told_fsync(node),
+            FaultEvent::NodePause { node } => node_pause::told(node),
+            FaultEvent::NodeResume { node } => node_pause::told_end(node),
+            FaultEvent::ClientSkew { client, offset_ms } => {
+                client_clock::told_skew(client, offset_ms)
+            }
+            FaultEvent::ClientDrift { client, ticks } => client_clock::told_drift(client, ticks),
+            FaultEvent::ClockJump { node, offset_ms } => clock_jump::told(node, offset_ms),
+            FaultEvent::ReplicaLags { node } => replica_lag::told(node),
+            FaultEvent::ReplicaCatchesUp { node, lacks, known } => {
                 replica_lag::told_end(node, lacks, known)
             }
-            Fault::Failover { node, lost } => promotion::told_failover(node, lost),
-            Fault::SplitBrain { node, lost } => promotion::told_split(node, lost),
-            Fault::CutOff { node, lost } => promotion::told_cut_off(node, lost),
-            Fault::ClientNotices { client, node } => promotion::told_notice(client, node),
-            Fault::Demotion { node } => promotion::told_demotion(node),
-            Fault::Rejoin { node } => promotion::told_rejoin(node),
-            Fault::ReplicaSilent { node } => min_replicas::told(node),
-            Fault::ReplicaGone { node, old } => min_replicas::told_gone(node, old),
-            Fault::ReplicaBack { node } => min_replicas::told_end(node),
+            FaultEvent::Failover { node, lost } => promotion::told_failover(node, lost),
+            FaultEvent::SplitBrain { node, lost } => promotion::told_split(node, lost),
+            FaultEvent::CutOff { node, lost } => promotion::told_cut_off(node, lost),
+            FaultEvent::ClientNotices { client, node } => promotion::told_notice(client, node),
+            FaultEvent::Demotion { node } => promotion::told_demotion(node),
+            FaultEvent::Rejoin { node } => promotion::told_rejoin(node),
+            FaultEvent::ReplicaSilent { node } => min_replicas::told(node),
+            FaultEvent::ReplicaGone { node, old } => min_replicas::told_gone(node, old),
+            FaultEvent::ReplicaBack { node } => min_replicas::told_end(node),
         }
     }
 
     /// It can happen after the steps so far, which `run` adds up.
     pub(super) fn happen(&self, run: &mut Progress) -> Result<(), String> {
         match *self {
-            Fault::ClientCrash { client } => client_crash::happen(run, client),
-            Fault::ClientRestart { client } => client_restart::happen(run, client),
-            Fault::ClientPause { client, ref held } => client_pause::happen(run, client, held),
-            Fault::ClientResume { client } => client_pause::end(run, client),
-            Fault::Overrun { client }
-            | Fault::ClientSkew { client, .. }
-            | Fault::ClientDrift { client, .. } => run.client(client),
-            Fault::Lose {
+            FaultEvent::ClientCrash { client } => client_crash::happen(run, client),
+            FaultEvent::ClientRestart { client } => client_restart::happen(run, client),
+            FaultEvent::ClientPause { client, ref held } => client_pause::happen(run, client, held),
+            FaultEvent::ClientResume { client } => client_pause::end(run, client),
+            FaultEvent::Overrun { client }
+            | FaultEvent::ClientSkew { client, .. }
+            | FaultEvent::ClientDrift { client, .. } => run.client(client),
+            FaultEvent::Lose {
                 client,
                 node,
                 message,
                 reply,
             } => message::lose(run, (client, node, message), reply),
-            Fault::Delay {
+            FaultEvent::Delay {
                 client,
                 node,
                 message,
                 ..
             } => run.message(client, node, message).map(|_| ()),
-            Fault::LinkCut { client, node, .. } => link::happen(run, client, node, true),
-            Fault::LinkHeal { client, node } => link::happen(run, client, node, false),
-            Fault::NodeRestart {
+            FaultEvent::LinkCut { client, node, .. } => link::happen(run, client, node, true),
+            FaultEvent::LinkHeal { client, node } => link::happen(run, client, node, false),
+            FaultEvent::NodeRestart {
                 node,
                 ref persistence,
                 ..
             } => node_restart::happen(run, node, persistence),
-            Fault::NodeDown {
+            FaultEvent::NodeDown {
                 node,
                 ref persistence,
                 ..
             } => node_down::happen(run, node, persistence),
-            Fault::NodeUp { node } => node_down::end(run, node),
-            Fault::NodePause { node } => node_pause::happen(run, node),
-            Fault::NodeResume { node } => node_pause::end(run, node),
-            Fault::NodeFsync { node } | Fault::ClockJump { node, .. } => run.node(node),
-            Fault::ReplicaLags { node } => replica_lag::happen(run, node),
-            Fault::ReplicaCatchesUp { node, lacks, .. } => replica_lag::end(run, node, lacks),
-            Fault::Failover { node, lost } | Fault::CutOff { node, lost } => {
+            FaultEvent::NodeUp { node } => node_down::end(run, node),
+            FaultEvent::NodePause { node } => node_pause::happen(run, node),
+            FaultEvent::NodeResume { node } => node_pause::end(run, node),
+            FaultEvent::NodeFsync { node } | FaultEvent::ClockJump { node, .. } => run.node(node),
+            FaultEvent::ReplicaLags { node } => replica_lag::happen(run, node),
+            FaultEvent::ReplicaCatchesUp { node, lacks, .. } => replica_lag::end(run, node, lacks),
+            FaultEvent::Failover { node, lost } | FaultEvent::CutOff { node, lost } => {
                 promotion::happen(run, node, lost)
             }
-            Fault::SplitBrain { node, lost } => promotion::split(run, node, lost),
-            Fault::ClientNotices { client, node } => promotion::notice(run, client, node),
-            Fault::Demotion { node } => promotion::demote(run, node),
-            Fault::Rejoin { node } => promotion::rejoin(run, node),
-            Fault::ReplicaSilent { node } => min_replicas::happen(run, node),
-            Fault::ReplicaGone { node, old } => min_replicas::refuse(run, node, old),
-            Fault::ReplicaBack { node } => min_replicas::end(run, node),
+            FaultEvent::SplitBrain { node, lost } => promotion::split(run, node, lost),
+            FaultEvent::ClientNotices { client, node } => promotion::notice(run, client, node),
+            FaultEvent::Demotion { node } => promotion::demote(run, node),
+            FaultEvent::Rejoin { node } => promotion::rejoin(run, node),
+            FaultEvent::ReplicaSilent { node } => min_replicas::happen(run, node),
+            FaultEvent::ReplicaGone { node, old } => min_replicas::refuse(run, node, old),
+            FaultEvent::ReplicaBack { node } => min_replicas::end(run, node),
         }
     }
 }

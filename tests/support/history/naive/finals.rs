@@ -2,7 +2,7 @@
 //! trying every reading.
 
 use super::{History, NEVER, Op, Step, try_all, worst};
-use lockproof::history::FindingVerdict;
+use lockproof_history::FindingVerdict;
 
 type Key = Option<String>;
 

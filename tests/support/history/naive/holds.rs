@@ -1,7 +1,7 @@
 //! Mutual exclusion and fences, by trying every reading.
 
 use super::{History, NEVER, Op, Step, try_all, verdict, worst};
-use lockproof::history::FindingVerdict;
+use lockproof_history::FindingVerdict;
 
 /// A hold: whose, of which key, from and to.
 #[derive(Clone, Debug)]

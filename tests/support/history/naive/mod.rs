@@ -12,7 +12,7 @@ pub mod holds;
 pub mod random;
 pub mod work;
 
-use lockproof::history::FindingVerdict;
+use lockproof_history::FindingVerdict;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! What was done under the lock, by trying every reading.
 
 use super::{History, Op, try_all, verdict};
-use lockproof::history::FindingVerdict;
+use lockproof_history::FindingVerdict;
 use std::collections::BTreeSet;
 
 fn number(value: &serde_json::Value, name: &str) -> Option<i64> {

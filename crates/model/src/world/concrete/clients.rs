@@ -247,7 +247,7 @@ impl ConcreteRun<'_> {
         let source = self.source(line);
         self.log(send, source);
         if fate == Fate::Lost {
-            self.fault(trace::Fault::Lose {
+            self.fault(trace::FaultEvent::Lose {
                 client: client as u8,
                 node: message.node,
                 message: id,

@@ -3,7 +3,7 @@
 // A new fault or move must not slip through.
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use lockproof_trace::{Event, Fault, Way};
+use lockproof_trace::{Event, FaultEvent, Way};
 
 use super::{Cargo, ConcreteError, ConcreteRun, mismatch};
 use crate::world::catalogue;
@@ -18,7 +18,7 @@ impl ConcreteRun<'_> {
             Move::Delay { client, slot } => {
                 let (node, message, reply) = self.in_slot(at, client, slot)?;
                 let (_, ticks) = self.world.config.switch(catalogue::Fault::Delay);
-                self.fault(Fault::Delay {
+                self.fault(FaultEvent::Delay {
                     client,
                     node,
                     message,
@@ -26,20 +26,20 @@ impl ConcreteRun<'_> {
                     ticks,
                 });
             }
-            Move::Crash { client } => self.fault(Fault::ClientCrash { client }),
-            Move::ClientRestart { client } => self.fault(Fault::ClientRestart { client }),
+            Move::Crash { client } => self.fault(FaultEvent::ClientCrash { client }),
+            Move::ClientRestart { client } => self.fault(FaultEvent::ClientRestart { client }),
             Move::Pause { client } => {
                 let held = Vec::new();
-                self.fault(Fault::ClientPause { client, held });
+                self.fault(FaultEvent::ClientPause { client, held });
             }
-            Move::Resume { client } => self.fault(Fault::ClientResume { client }),
-            Move::Overrun { client } => self.fault(Fault::Overrun { client }),
+            Move::Resume { client } => self.fault(FaultEvent::ClientResume { client }),
+            Move::Overrun { client } => self.fault(FaultEvent::Overrun { client }),
             Move::Skew { client, skew } => {
                 let ticks = self.world.tables.needs.skews[usize::from(skew)];
                 let offset_ms = i64::from(ticks) * self.tick_ms;
-                self.fault(Fault::ClientSkew { client, offset_ms });
+                self.fault(FaultEvent::ClientSkew { client, offset_ms });
             }
-            Move::Cut { client, node } => self.fault(Fault::LinkCut {
+            Move::Cut { client, node } => self.fault(FaultEvent::LinkCut {
                 client,
                 node,
                 only: None,
@@ -50,38 +50,38 @@ impl ConcreteRun<'_> {
                 replies,
             } => {
                 let only = Some(if replies { Way::Replies } else { Way::Requests });
-                self.fault(Fault::LinkCut { client, node, only });
+                self.fault(FaultEvent::LinkCut { client, node, only });
             }
-            Move::Heal { client, node } => self.fault(Fault::LinkHeal { client, node }),
-            Move::Fsync { node } => self.fault(Fault::NodeFsync { node }),
+            Move::Heal { client, node } => self.fault(FaultEvent::LinkHeal { client, node }),
+            Move::Fsync { node } => self.fault(FaultEvent::NodeFsync { node }),
             Move::RestartNone { node } => self.restarts(node, "none"),
             Move::RestartEverysec { node } => self.restarts(node, "everysec"),
             Move::RestartAlways { node } => self.restarts(node, "always"),
             Move::NodeDown { node, kept } => {
                 let persistence = ["none", "everysec", "always"][usize::from(kept)];
                 let (persistence, loses) = (persistence.to_owned(), self.loses(node));
-                self.fault(Fault::NodeDown {
+                self.fault(FaultEvent::NodeDown {
                     node,
                     persistence,
                     loses,
                 });
             }
-            Move::NodeUp { node } => self.fault(Fault::NodeUp { node }),
-            Move::PauseNode { node } => self.fault(Fault::NodePause { node }),
-            Move::ResumeNode { node } => self.fault(Fault::NodeResume { node }),
+            Move::NodeUp { node } => self.fault(FaultEvent::NodeUp { node }),
+            Move::PauseNode { node } => self.fault(FaultEvent::NodePause { node }),
+            Move::ResumeNode { node } => self.fault(FaultEvent::NodeResume { node }),
             Move::Jump { node, back } => {
                 let size = i64::from(self.world.tables.needs.jump) * self.tick_ms;
                 let offset_ms = if back { -size } else { size };
-                self.fault(Fault::ClockJump { node, offset_ms });
+                self.fault(FaultEvent::ClockJump { node, offset_ms });
             }
-            Move::Failover { node, lost } => self.fault(Fault::Failover { node, lost }),
-            Move::SplitBrain { node, lost } => self.fault(Fault::SplitBrain { node, lost }),
-            Move::CutOff { node, lost } => self.fault(Fault::CutOff { node, lost }),
-            Move::Notice { client, node } => self.fault(Fault::ClientNotices { client, node }),
-            Move::Rejoin { node } => self.fault(Fault::Rejoin { node }),
-            Move::Demote { node } => self.fault(Fault::Demotion { node }),
-            Move::FallSilent { node } => self.fault(Fault::ReplicaSilent { node }),
-            Move::Regain { node } => self.fault(Fault::ReplicaBack { node }),
+            Move::Failover { node, lost } => self.fault(FaultEvent::Failover { node, lost }),
+            Move::SplitBrain { node, lost } => self.fault(FaultEvent::SplitBrain { node, lost }),
+            Move::CutOff { node, lost } => self.fault(FaultEvent::CutOff { node, lost }),
+            Move::Notice { client, node } => self.fault(FaultEvent::ClientNotices { client, node }),
+            Move::Rejoin { node } => self.fault(FaultEvent::Rejoin { node }),
+            Move::Demote { node } => self.fault(FaultEvent::Demotion { node }),
+            Move::FallSilent { node } => self.fault(FaultEvent::ReplicaSilent { node }),
+            Move::Regain { node } => self.fault(FaultEvent::ReplicaBack { node }),
             Move::Call { .. }
             | Move::Wake { .. }
             | Move::Choose { .. }
@@ -105,13 +105,13 @@ impl ConcreteRun<'_> {
             };
             let held = self.parcels.iter().filter(held);
             let held = held.map(|parcel| parcel.id).collect();
-            self.fault(Fault::ClientPause { client, held });
+            self.fault(FaultEvent::ClientPause { client, held });
         }
     }
 
     fn restarts(&mut self, node: u8, persistence: &str) {
         let loses = self.loses(node);
-        self.fault(Fault::NodeRestart {
+        self.fault(FaultEvent::NodeRestart {
             node,
             persistence: persistence.to_owned(),
             loses,

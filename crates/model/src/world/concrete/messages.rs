@@ -1,7 +1,7 @@
 //! Messages with their real content.
 
 use lockproof_redis::Reply;
-use lockproof_trace::{Event, Fault};
+use lockproof_trace::{Event, FaultEvent};
 
 use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
 use crate::world::closure::Execution;
@@ -39,7 +39,7 @@ impl ConcreteRun<'_> {
     /// The message that was taken is lost.
     pub(super) fn lose(&mut self, message: Message) -> Result<(), ConcreteError> {
         let parcel = self.taken()?;
-        self.fault(Fault::Lose {
+        self.fault(FaultEvent::Lose {
             client: parcel.client as u8,
             node: message.node,
             message: parcel.id,

@@ -63,12 +63,12 @@ enum Change {
 }
 
 impl LinkChange {
-    pub fn fault(self) -> trace::Fault {
+    pub fn fault(self) -> trace::FaultEvent {
         let node = self.node;
         match self.change {
-            Change::Lag => trace::Fault::ReplicaLags { node },
+            Change::Lag => trace::FaultEvent::ReplicaLags { node },
             Change::CatchUp { lacks, known } => {
-                trace::Fault::ReplicaCatchesUp { node, lacks, known }
+                trace::FaultEvent::ReplicaCatchesUp { node, lacks, known }
             }
         }
     }
@@ -212,7 +212,7 @@ impl ConcreteRun<'_> {
     /// The replica counts as gone.
     pub(super) fn lose_replica(&mut self, node: usize, old: bool) {
         let name = node as u8;
-        self.fault(trace::Fault::ReplicaGone { node: name, old });
+        self.fault(trace::FaultEvent::ReplicaGone { node: name, old });
         if !old {
             let step = self.here();
             self.replicas[node].give_up(step);

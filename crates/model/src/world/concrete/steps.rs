@@ -9,7 +9,7 @@ use crate::world::layout::State;
 use crate::world::system::PropertySet;
 
 impl<'w> ConcreteRun<'w> {
-    pub(super) fn fault(&mut self, fault: trace::Fault) {
+    pub(super) fn fault(&mut self, fault: trace::FaultEvent) {
         self.log(Event::Fault { fault }, None);
     }
 
@@ -33,7 +33,7 @@ impl<'w> ConcreteRun<'w> {
     pub(super) fn pass_time(&mut self, drift: Option<(usize, u8)>) {
         if let Some((client, ticks)) = drift {
             let client = client as u8;
-            self.fault(trace::Fault::ClientDrift { client, ticks });
+            self.fault(trace::FaultEvent::ClientDrift { client, ticks });
             let views = self.views(&self.before);
             if let Some(step) = self.steps.last_mut() {
                 step.clients = views;

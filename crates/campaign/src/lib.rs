@@ -1,0 +1,380 @@
+//! A run: check a matrix of locks and assumptions, replay what was found on
+//! real servers, and put both into one report.
+//!
+//! Two threads: one asks the model (`model_side.rs`), the other replays what it said of the
+//! world before. Replays mostly wait for processes, and searches never do.
+//!
+//! Each violation is replayed as often as the run file says, and must be
+//! reproduced every time; each assumption set's world is walked at random, and
+//! no walk may diverge. A cell whose real side disagrees is red, whatever the
+//! model says.
+
+pub mod config;
+mod crew;
+pub mod directed;
+pub mod history;
+mod model_side;
+pub mod pauses;
+pub mod rows;
+pub mod session;
+pub mod shell;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use lockproof_model::check::{
+    CheckError, CheckResult, ExploreOptions, Observer, ShouldStop, Sizes, Verdict,
+};
+use lockproof_model::lock::LockFile;
+use lockproof_model::world::catalogue::{FAULTS, PROPERTIES, Switch};
+use lockproof_model::world::concrete;
+use lockproof_replay::GateOptions;
+use lockproof_report as report;
+use lockproof_report::model::{
+    self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
+};
+use lockproof_trace::Trace;
+
+use config::{Config, ConfigError};
+use crew::Crew;
+use model_side::{ModelSide, ModelledWorld};
+
+/// Where a run gets its locks, and what it tells on the way.
+pub trait Stage: Observer + Sync {
+    /// A built-in lock or a file.
+    fn load(&self, name: &str) -> Result<LockFile, CampaignError>;
+    /// One line about what is being done.
+    fn say(&self, text: &str);
+    /// From here on a lock file decides how long `what` takes, until the value that is
+    /// given goes; whoever runs the campaign bounds that.
+    fn bound(&self, what: &str) -> Box<dyn Any>;
+    /// Names the file into which a counterexample is written.
+    fn trace_path(&self, id: &str) -> String;
+}
+
+/// What ended a run before its report.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    #[error("{0}")]
+    Load(String),
+    #[error("failed to replay {what}: {error}")]
+    Harness { what: String, error: String },
+    #[error("failed to start a thread for replays: {0}")]
+    Thread(std::io::Error),
+}
+
+/// What is said of a cell that a stopped run did not come to.
+pub const NOT_RUN: &str = "not run: the run was interrupted";
+
+/// Worlds that the model may be ahead of the replays.
+const AHEAD: usize = 2;
+
+/// Says, when it goes, that nobody waits for the model any more: also if replays panic.
+struct Waits(Arc<AtomicBool>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A search that also stops when nobody waits for it any more.
+fn stopped_by(explore: &ExploreOptions, abandoned: &Arc<AtomicBool>) -> ExploreOptions {
+    let (stop, abandoned) = (Arc::clone(&explore.should_stop), Arc::clone(abandoned));
+    ExploreOptions {
+        should_stop: Arc::new(move || stop() || abandoned.load(Ordering::SeqCst)),
+        ..explore.clone()
+    }
+}
+
+/// A run in progress.
+pub struct Campaign<'s> {
+    config: Config,
+    stage: &'s dyn Stage,
+    crew: Crew,
+    explore: ExploreOptions,
+    interrupted: ShouldStop,
+    report: Report,
+    /// Results by setup and steps.
+    replayed: BTreeMap<String, (Replays, Option<Replay>)>,
+}
+
+impl<'s> Campaign<'s> {
+    /// Prepares a run. `report` carries the heading; its lists are filled here. `explore`
+    /// says when a search is to stop, `interrupted` when all is.
+    pub fn new(
+        config: Config,
+        stage: &'s dyn Stage,
+        real: (tokio::runtime::Runtime, GateOptions),
+        explore: ExploreOptions,
+        interrupted: ShouldStop,
+        report: Report,
+    ) -> Campaign<'s> {
+        let (runtime, gate) = real;
+        Campaign {
+            crew: Crew::new(runtime, gate),
+            config,
+            stage,
+            explore,
+            interrupted,
+            report,
+            replayed: BTreeMap::new(),
+        }
+    }
+
+    /// Does the whole run. Cells that it does not come to because it is told to stop
+    /// are unknown.
+    ///
+    /// # Errors
+    /// If a lock cannot be checked or the harness breaks; a violation or a
+    /// divergence is no error but a cell of the report.
+    pub fn run(mut self) -> Result<Report, CampaignError> {
+        self.report.properties = PROPERTIES
+            .iter()
+            .map(|info| (info.id.into(), info.meaning.into()))
+            .collect();
+        self.report.assumptions = FAULTS
+            .iter()
+            .map(|info| (info.id.into(), info.meaning.into()))
+            .collect();
+        let (sender, receiver) = sync_channel(AHEAD);
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let model = ModelSide::new(
+            &self.config,
+            self.stage,
+            stopped_by(&self.explore, &abandoned),
+            self.report.partition,
+        );
+        std::thread::scope(|scope| {
+            let model = std::thread::Builder::new()
+                .name("model".into())
+                .spawn_scoped(scope, move || model.run(|world| sender.send(world).is_ok()))
+                .map_err(CampaignError::Thread)?;
+            let waits = Waits(abandoned);
+            let replayed = receiver.iter().try_for_each(|world| self.world(world));
+            drop((waits, receiver));
+            let modelled = model.join().unwrap_or_else(|panic| resume_unwind(panic));
+            replayed.and(modelled)
+        })?;
+        Ok(self.report)
+    }
+
+    /// One assumption set of one lock: a column of cells.
+    fn world(&mut self, world: ModelledWorld) -> Result<(), CampaignError> {
+        let ModelledWorld {
+            file,
+            sizes,
+            set,
+            results,
+            walks,
+        } = world;
+        if self.report.lock(&file.name).is_none() {
+            self.report.locks.push(lock_text(&file));
+        }
+        let title = title(&file, &sizes, &set);
+        let walks = self.walk(&file, walks, &title)?;
+        for result in results {
+            self.cell(&file, &sizes, &set, result, walks)?;
+        }
+        Ok(())
+    }
+
+    fn walk(
+        &mut self,
+        file: &LockFile,
+        traces: Vec<Trace>,
+        title: &str,
+    ) -> Result<Walks, CampaignError> {
+        if !traces.is_empty() {
+            self.stage.say(&format!("{title}: walking on real servers"));
+        }
+        let replays = self.crew.replay(&traces, &file.path, &self.interrupted)?;
+        let mut walks = Walks::default();
+        for (trace, replay) in traces.into_iter().zip(replays) {
+            let Some(replay) = replay else { continue };
+            walks.count += 1;
+            walks.steps += trace.steps.len() as u64;
+            if replay != Replay::Reproduced {
+                walks.diverged += 1;
+                let id = format!("{}-walk-{}", file.name, trace.seed.unwrap_or_default());
+                self.stage.say(&format!("{title}: walk {id} diverged"));
+                self.keep(id, trace, Some(replay));
+            }
+        }
+        Ok(walks)
+    }
+
+    fn cell(
+        &mut self,
+        file: &LockFile,
+        sizes: &Sizes,
+        set: &[Switch],
+        result: CheckResult,
+        walks: Walks,
+    ) -> Result<(), CampaignError> {
+        let mut replays = None;
+        let mut counterexample = None;
+        if let Some(trace) = &result.trace {
+            let title = title(file, sizes, set);
+            self.stage
+                .say(&format!("{title}: replaying {}", result.property));
+            let (count, id) = self.counterexample(trace, file)?;
+            replays = Some(count).filter(|count| count.attempts > 0 || !(self.interrupted)());
+            counterexample = Some(id);
+        }
+        let holds = result.verdict == Verdict::Holds;
+        self.report.cells.push(Cell {
+            lock: file.name.clone(),
+            property: result.property.clone(),
+            assumptions: result.assumptions.clone(),
+            sizes: model::Sizes {
+                clients: sizes.clients,
+                nodes: sizes.nodes,
+                ttl_ticks: u32::from(sizes.ttl_ticks),
+            },
+            verdict: result.verdict,
+            expected: None,
+            reason: result.reason,
+            states: result.states,
+            transitions: result.transitions,
+            depth: result.depth,
+            seconds: result.seconds,
+            replays,
+            walks: Some(walks).filter(|walks| holds && (walks.count > 0 || !(self.interrupted)())),
+            counterexample,
+            command: command(file, sizes, set, &result.property),
+        });
+        Ok(())
+    }
+
+    /// Replays and keeps a counterexample. One run often violates several
+    /// properties with the same steps; those are replayed once.
+    fn counterexample(
+        &mut self,
+        trace: &Trace,
+        file: &LockFile,
+    ) -> Result<(Replays, String), CampaignError> {
+        let key = serde_json::to_string(&(&trace.setup, &trace.steps)).unwrap_or_default();
+        let known = self.replayed.get(&key).cloned();
+        let (count, last) = match known {
+            Some(known) => known,
+            None => self.replay_often(trace, file)?,
+        };
+        self.replayed.insert(key, (count, last.clone()));
+        let id = report::counterexample_id(&file.name, self.report.counterexamples.len());
+        self.keep(id.clone(), trace.clone(), last);
+        Ok((count, id))
+    }
+
+    /// Replays one counterexample as often as the run file says. What is kept
+    /// is a failure, if there was one: that is what a reader wants to see.
+    fn replay_often(
+        &mut self,
+        trace: &Trace,
+        file: &LockFile,
+    ) -> Result<(Replays, Option<Replay>), CampaignError> {
+        let traces = vec![trace.clone(); self.config.replays as usize];
+        let replays = self.crew.replay(&traces, &file.path, &self.interrupted)?;
+        let replays: Vec<Replay> = replays.into_iter().flatten().collect();
+        let good = |replay: &&Replay| **replay == Replay::Reproduced;
+        let count = Replays {
+            reproduced: replays.iter().filter(good).count() as u32,
+            attempts: replays.len() as u32,
+        };
+        let bad = replays.iter().find(|replay| !good(replay));
+        Ok((count, bad.or(replays.first()).cloned()))
+    }
+
+    fn keep(&mut self, id: String, trace: Trace, replay: Option<Replay>) {
+        let path = self.stage.trace_path(&id);
+        let replay_command = Some(format!("lockproof replay {}", shell::word(&path)));
+        self.report.counterexamples.push(Counterexample {
+            id,
+            trace,
+            replay,
+            replay_command,
+        });
+    }
+}
+
+fn lock_text(file: &LockFile) -> LockText {
+    let reference = concrete::reference(file);
+    let own = SourceFile {
+        path: file.path.clone(),
+        text: file.text.to_string(),
+    };
+    let scripts = file.scripts.iter().map(|(name, text)| SourceFile {
+        path: format!("lua/{name}.lua"),
+        text: text.clone(),
+    });
+    LockText {
+        name: reference.name,
+        path: reference.path,
+        sha256: reference.sha256,
+        files: std::iter::once(own).chain(scripts).collect(),
+    }
+}
+
+fn title(file: &LockFile, sizes: &Sizes, set: &[Switch]) -> String {
+    let names: Vec<&str> = set.iter().map(|switch| switch.fault.info().id).collect();
+    let names = if names.is_empty() {
+        "no faults".into()
+    } else {
+        names.join(" + ")
+    };
+    let nodes = if sizes.nodes > 1 {
+        format!(" on {}", sizes.nodes)
+    } else {
+        String::new()
+    };
+    format!("{}{nodes}, {names}", file.name)
+}
+
+/// The command line that repeats a cell.
+fn command(file: &LockFile, sizes: &Sizes, set: &[Switch], property: &str) -> String {
+    let names: Vec<&str> = set.iter().map(|switch| switch.fault.info().id).collect();
+    let names = if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(",")
+    };
+    let path = shell::word(&file.path);
+    let mut command = format!("lockproof check {path} --assume {names}");
+    let mut extra: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for switch in set {
+        let info = switch.fault.info();
+        if switch.budget != info.budget {
+            extra
+                .entry("--budget")
+                .or_default()
+                .push(format!("{}={}", info.id, switch.budget));
+        }
+        if switch.size != switch.fault.default_size(sizes.ttl_ticks) {
+            extra
+                .entry("--size")
+                .or_default()
+                .push(format!("{}={}", info.id, switch.size));
+        }
+    }
+    for (option, values) in extra {
+        command += &format!(" {option} {}", values.join(","));
+    }
+    if sizes.clients != 2 {
+        command += &format!(" --clients {}", sizes.clients);
+    }
+    if sizes.nodes != file.nodes.default {
+        command += &format!(" --nodes {}", sizes.nodes);
+    }
+    if sizes.ttl_ticks != 3 {
+        command += &format!(" --ttl-ticks {}", sizes.ttl_ticks);
+    }
+    command + &format!(" --property {property}")
+}

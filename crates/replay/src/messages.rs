@@ -1,0 +1,470 @@
+//! The steps of a command's life: sent, executed, delivered, failed or lost.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lockproof_lab::client::protocol::{Cause, FromClient, ToClient};
+use lockproof_redis::Reply;
+use lockproof_trace::{Event, FaultEvent};
+use tokio::time::{Instant, sleep};
+
+use super::Stop;
+use super::compare::{self, command_text, reply_text};
+use super::run::{Replay, is_consequence, is_loss};
+use super::wire::{HeldReply, HeldRequest, MessagePlace};
+
+/// A command's name in a trace: client, node and number.
+pub(super) type Key = (u8, u8, u32);
+
+/// All commands that were sent so far.
+pub(super) type Messages = BTreeMap<Key, InFlight>;
+
+/// A command on its way.
+pub(super) struct InFlight {
+    pub thread: u8,
+    pub stage: Stage,
+    /// The server that it went to.
+    pub server: usize,
+    /// Its client waits for the reply.
+    pub awaited: bool,
+    /// Its client was paused before it had sent it.
+    pub held: bool,
+    /// Its server was gone when its bytes were written.
+    pub to_nobody: bool,
+    pub fate: Fate,
+}
+
+/// What comes of a command that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It arrives.
+    Arrives,
+    /// Its connection broke, and its client will hear of it.
+    Breaks,
+    /// Nobody hears of it any more.
+    Vanishes,
+}
+
+pub(super) enum Stage {
+    /// Its bytes are held before the node.
+    Request(HeldRequest),
+    /// The node has it, and holds it back.
+    Blocked(HeldRequest),
+    /// Its reply is held before the client.
+    Reply(HeldReply),
+    /// Lost, delivered, or refused: nothing of it is held.
+    Gone,
+}
+
+impl Replay<'_> {
+    pub(super) async fn sent(
+        &mut self,
+        client: u8,
+        thread: u8,
+        node: u8,
+        message: u32,
+        argv: &[String],
+    ) -> Result<(), Stop> {
+        let expected = format!(
+            "client {client}, thread {thread} sends to node {node}: {}",
+            command_text(argv)
+        );
+        let Some(command) = self.state(client)?.sent.pop_front() else {
+            return Err(Stop::diverged(expected, "it sends nothing"));
+        };
+        if (command.thread, command.node) != (thread, node) {
+            return Err(Stop::diverged(
+                expected,
+                format!(
+                    "its thread {} sends to node {}: {}",
+                    command.thread,
+                    command.node,
+                    command_text(&command.argv)
+                ),
+            ));
+        }
+        compare::request(argv, &command.argv)?;
+        let key = (client, node, message);
+        let stage = if self.will_be_refused(self.at, key) {
+            self.refused(key, thread).await?;
+            Stage::Gone
+        } else {
+            let held = self.rig.wires.next_request(client, node, argv).await?;
+            self.note(
+                "wire",
+                format!("holds {} before node {node}", command_text(&held.argv)),
+            );
+            compare::request(argv, &held.argv)?;
+            Stage::Request(held)
+        };
+        self.file(key, thread, stage)
+    }
+
+    /// Keeps a command that was sent.
+    pub(super) fn file(&mut self, key: Key, thread: u8, stage: Stage) -> Result<(), Stop> {
+        let message = InFlight {
+            thread,
+            stage,
+            server: self.server_of(key.0, key.1)?,
+            awaited: true,
+            held: false,
+            to_nobody: self.rig.is_down(key.1),
+            fate: Fate::Arrives,
+        };
+        self.messages.insert(key, message);
+        Ok(())
+    }
+
+    /// Which server a client finds where it looks for a node.
+    fn server_of(&self, client: u8, node: u8) -> Result<usize, Stop> {
+        match self.unnoticed.contains(&(client, node)) {
+            true => Ok(self.rig.old_place(node)?),
+            false => Ok(self.rig.place(node)?),
+        }
+    }
+
+    /// The thread that sent a command, and whether its client waits for the reply.
+    pub(super) fn sender_of(&self, key: Key) -> (u8, bool) {
+        let message = self.messages.get(&key);
+        message.map_or((0, false), |message| (message.thread, message.awaited))
+    }
+
+    /// What comes of the commands that these are, as far as they are on their way.
+    pub(super) fn doom(&mut self, fate: Fate, which: impl Fn(Key, &InFlight) -> bool) {
+        for (key, message) in &mut self.messages {
+            if which(*key, message) {
+                message.fate = fate;
+                message.held = false;
+            }
+        }
+    }
+
+    /// A request of the client's is still on its way to a node.
+    pub(super) fn is_pending(&self, client: u8) -> bool {
+        self.messages.iter().any(|(key, message)| {
+            key.0 == client
+                && message.fate == Fate::Arrives
+                && matches!(message.stage, Stage::Request(_))
+        })
+    }
+
+    pub(super) async fn execute(&mut self, key: Key, expected: &Reply) -> Result<(), Stop> {
+        let reply = self.pass_on(key).await?;
+        Ok(compare::reply(expected, &reply)?)
+    }
+
+    /// The node executes a command; the reply is held.
+    pub(super) async fn pass_on(&mut self, key: Key) -> Result<Reply, Stop> {
+        let message = self.messages.get(&key);
+        if message.is_some_and(|message| message.to_nobody) {
+            return Err(Stop::NotReplayable(
+                "a request that a pause held back while its server was gone: its client has written \
+                 its bytes by then, so here they went to nobody"
+                    .to_string(),
+            ));
+        }
+        let server = message.map_or(0, |message| message.server);
+        let reply = match self.take_stage(key)? {
+            Stage::Request(request) => {
+                let before = self.look_before(key.1, server).await?;
+                let argv = request.argv.clone();
+                let reply = self.rig.execute(request).await?;
+                if let Some(before) = before {
+                    self.look_after(key, server, before, &argv, &reply.reply)
+                        .await?;
+                }
+                reply
+            }
+            Stage::Blocked(request) => self.rig.reply(request).await?,
+            _ => return Err(self.senseless("executes a command that is not held before the node")),
+        };
+        self.note(
+            "wire",
+            format!("node {} replies {}", key.1, reply_text(&reply.reply)),
+        );
+        let text = reply.reply.clone();
+        self.put_stage(key, Stage::Reply(reply));
+        Ok(text)
+    }
+
+    /// The node takes a WAIT and does not answer. That is seen on the server, so
+    /// that nothing has to be waited for.
+    pub(super) async fn block(&mut self, key: Key) -> Result<(), Stop> {
+        let Stage::Request(request) = self.take_stage(key)? else {
+            return Err(self.senseless("blocks a command that is not held before the node"));
+        };
+        let before = self.rig.blocked_clients(key.1).await?;
+        self.rig.pass(&request).await?;
+        let deadline = Instant::now() + self.rig.patience();
+        while self.rig.blocked_clients(key.1).await? <= before {
+            if self.rig.wires.is_answered(&request) || Instant::now() >= deadline {
+                let reply = self.rig.reply(request).await?;
+                return Err(Stop::diverged(
+                    format!("node {} holds the command back", key.1),
+                    format!("it replies {}", reply_text(&reply.reply)),
+                ));
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        self.note("wire", format!("node {} holds it back", key.1));
+        self.put_stage(key, Stage::Blocked(request));
+        Ok(())
+    }
+
+    pub(super) async fn deliver(&mut self, key: Key, ignored: bool) -> Result<(), Stop> {
+        let reply = match self.take_stage(key)? {
+            Stage::Reply(reply) => reply,
+            _ => return Err(self.senseless("delivers a reply that is not held")),
+        };
+        let thread = self.thread_of(key);
+        self.note(
+            "did",
+            format!("deliver the reply of node {} to client {}", key.1, key.0),
+        );
+        self.rig.wires.deliver(reply).await?;
+        self.nobody_waits(key);
+        if ignored {
+            return Ok(());
+        }
+        let cause = Cause::Reply {
+            thread,
+            node: key.1,
+        };
+        self.network(key.0, &cause).await
+    }
+
+    pub(super) async fn fail(&mut self, key: Key, definite: bool) -> Result<(), Stop> {
+        let stage = self.take_stage(key)?;
+        let thread = self.thread_of(key);
+        self.note(
+            "did",
+            format!("fail the command of client {} at node {}", key.0, key.1),
+        );
+        match (stage.place(), definite) {
+            (Some(place), false) => self.rig.wires.cut(place).await?,
+            (Some(_), true) => {
+                return Err(Stop::NotReplayable(
+                    "a request that a pause held back is refused; its client has written its \
+                     bytes by then, so here its outcome would be unknown"
+                        .to_string(),
+                ));
+            }
+            (None, _) => {}
+        }
+        self.nobody_waits(key);
+        if self.state(key.0)?.crashed {
+            return Ok(());
+        }
+        if definite {
+            let id = self.rig.client(key.0)?.fresh_id();
+            return self.input(key.0, ToClient::Hear { id, thread }).await;
+        }
+        let cause = Cause::Fail {
+            thread,
+            node: key.1,
+            definite,
+            message: String::new(),
+        };
+        self.network(key.0, &cause).await
+    }
+
+    /// The client's connection is refused, and it is told so later ([`Self::fail`]).
+    async fn refused(&mut self, key: Key, by_thread: u8) -> Result<(), Stop> {
+        let (client, of_node, _) = key;
+        let awaiting = format!("that node {of_node} refuses thread {by_thread}");
+        let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
+        let process = self.rig.client(client)?;
+        process.receive_where(&awaiting, refusal).await?;
+        self.note("wire", format!("node {of_node} refuses client {client}"));
+        // Other threads may have called it in the same moment.
+        if !self.is_refused_again(key) {
+            self.rig.wires.accept(client, of_node).await?;
+        }
+        Ok(())
+    }
+
+    /// Awaits the report of what the network brought to a client.
+    pub(super) async fn network(&mut self, client: u8, cause: &Cause) -> Result<(), Stop> {
+        let awaiting = format!("the report of {}", cause_text(cause));
+        let arrived = |message: &FromClient| matches!(message, FromClient::Step(step) if step.cause.is_some());
+        let process = self.rig.client(client)?;
+        let FromClient::Step(report) = process.receive_where(&awaiting, arrived).await? else {
+            // receive_where gives only what `arrived` accepts.
+            return Err(Stop::NotReplayable("a step that is none".to_string()));
+        };
+        let same = report
+            .cause
+            .as_ref()
+            .is_some_and(|real| same_cause(real, cause));
+        if !same {
+            let actual = report.cause.as_ref().map_or_else(String::new, cause_text);
+            return Err(Stop::diverged(
+                format!("client {client} takes {}", cause_text(cause)),
+                format!("it takes {actual}"),
+            ));
+        }
+        self.take(client, *report)
+    }
+
+    /// A request (or a reply) is lost on its way.
+    pub(super) async fn lose(&mut self, key: Key, reply: bool) -> Result<(), Stop> {
+        let what = if reply { "reply" } else { "request" };
+        self.note(
+            "did",
+            format!("lose the {what} of client {} at node {}", key.0, key.1),
+        );
+        match (self.take_stage(key)?, reply) {
+            (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request).await?),
+            (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply).await?),
+            // Its server died before it answered a WAIT, and nobody hears of it.
+            (Stage::Blocked(_), true) => Ok(()),
+            _ => Err(self.senseless("loses what is not held")),
+        }
+    }
+
+    /// A definite failure is a refused connection, which happens before the
+    /// bytes are seen; so it is prepared before the step that leads to it.
+    pub(super) async fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {
+        for at in self.at + 1..self.trace.steps.len() {
+            let event = &self.trace.steps[at].event;
+            if !is_consequence(event) && !is_loss(event) {
+                break;
+            }
+            if let Event::Send {
+                client,
+                node,
+                message,
+                ..
+            } = event
+                && self.will_be_refused(at, (*client, *node, *message))
+            {
+                self.rig.wires.refuse(*client, *node).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Of what else the client does in this step, something is refused by the same node.
+    fn is_refused_again(&self, (of_client, by_node, _): Key) -> bool {
+        let rest = self.trace.steps.iter().enumerate().skip(self.at + 1);
+        let mut now = rest.take_while(|(_, step)| is_consequence(&step.event));
+        now.any(|(at, step)| match &step.event {
+            Event::Send {
+                client,
+                node,
+                message,
+                ..
+            } => {
+                (*client, *node) == (of_client, by_node)
+                    && self.will_be_refused(at, (*client, *node, *message))
+            }
+            _ => false,
+        })
+    }
+
+    /// The command fails definitely, and not after a pause that held it back.
+    fn will_be_refused(&self, sent_at: usize, key: Key) -> bool {
+        let fate = self.trace.steps[sent_at..]
+            .iter()
+            .find_map(|step| match &step.event {
+                Event::Fail {
+                    client,
+                    node,
+                    message,
+                    definite,
+                } if (*client, *node, *message) == key => Some(*definite),
+                Event::Fault {
+                    fault: FaultEvent::ClientPause { client, held },
+                } if *client == key.0 && held.contains(&key.2) => Some(false),
+                _ => None,
+            });
+        fate.unwrap_or(false)
+    }
+
+    pub(super) fn take_stage(&mut self, key: Key) -> Result<Stage, Stop> {
+        match self.messages.get_mut(&key) {
+            Some(message) => Ok(std::mem::replace(&mut message.stage, Stage::Gone)),
+            None => Err(self.senseless("speaks of a command that was never sent")),
+        }
+    }
+
+    fn nobody_waits(&mut self, key: Key) {
+        if let Some(message) = self.messages.get_mut(&key) {
+            message.awaited = false;
+        }
+    }
+
+    /// A thread gave up what it waited for.
+    pub(super) fn give_up(&mut self, client: u8, thread: u8) {
+        let own = self.messages.iter_mut().filter(|(key, _)| key.0 == client);
+        for (_, message) in own.filter(|(_, message)| message.thread == thread) {
+            message.awaited = false;
+        }
+    }
+
+    pub(super) fn put_stage(&mut self, key: Key, stage: Stage) {
+        if let Some(message) = self.messages.get_mut(&key) {
+            message.stage = stage;
+        }
+    }
+
+    fn thread_of(&self, key: Key) -> u8 {
+        self.messages.get(&key).map_or(0, |message| message.thread)
+    }
+
+    fn senseless(&self, what: &str) -> Stop {
+        Stop::NotReplayable(format!(
+            "step {} of the trace {what}; was the file edited?",
+            self.at + 1
+        ))
+    }
+}
+
+impl Stage {
+    fn place(&self) -> Option<MessagePlace> {
+        match self {
+            Self::Request(request) | Self::Blocked(request) => Some(request.place),
+            Self::Reply(reply) => Some(reply.place),
+            Self::Gone => None,
+        }
+    }
+}
+
+fn same_cause(real: &Cause, wanted: &Cause) -> bool {
+    match (real, wanted) {
+        (
+            Cause::Fail {
+                thread: a,
+                node: b,
+                definite: c,
+                ..
+            },
+            Cause::Fail {
+                thread: x,
+                node: y,
+                definite: z,
+                ..
+            },
+        ) => (a, b, c) == (x, y, z),
+        (real, wanted) => real == wanted,
+    }
+}
+
+/// What the network brought, in words.
+pub(super) fn cause_text(cause: &Cause) -> String {
+    match cause {
+        Cause::Reply { thread, node } => format!("the reply of node {node} in thread {thread}"),
+        Cause::Fail {
+            thread,
+            node,
+            definite,
+            message,
+        } => {
+            let kind = if *definite { "definite" } else { "unknown" };
+            format!("a failure ({kind}) at node {node} in thread {thread} {message}")
+                .trim_end()
+                .to_string()
+        }
+        Cause::Message { channel, .. } => format!("a message on {channel}"),
+    }
+}
