@@ -16,6 +16,11 @@
 //! bring 300 kB and its own demands on the server's process. Of that process it
 //! needs `getenv` and `syscall`, which every libc has.
 //!
+//! A server that has just been loaded also asks the kernel to die with the harness. It
+//! could be asked for between fork and exec, as other children are; but fork copies the
+//! tables of all memory that a search has, for each of thousands of servers, and whoever
+//! starts without it (posix_spawn) has no such moment.
+//!
 //! It tells the page that it reads it. A server that did not load the library (one
 //! that is linked statically, or for another machine) is known by that.
 
@@ -32,7 +37,7 @@ mod layout;
 #[cfg(test)]
 use super::layout;
 
-use layout::{Line, Page, VARIABLE};
+use layout::{HARNESS, Line, Page, VARIABLE};
 
 /// The kernel's numbers, which are the same for every libc.
 mod kernel {
@@ -45,6 +50,10 @@ mod kernel {
         pub const LSEEK: i64 = 8;
         pub const MMAP: i64 = 9;
         pub const CLOCK_GETTIME: i64 = 228;
+        pub const KILL: i64 = 62;
+        pub const GETPPID: i64 = 110;
+        pub const PRCTL: i64 = 157;
+        pub const EXIT_GROUP: i64 = 231;
     }
     // Architectures that came later share one table.
     #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
@@ -54,6 +63,10 @@ mod kernel {
         pub const LSEEK: i64 = 62;
         pub const MMAP: i64 = 222;
         pub const CLOCK_GETTIME: i64 = 113;
+        pub const KILL: i64 = 129;
+        pub const GETPPID: i64 = 173;
+        pub const PRCTL: i64 = 167;
+        pub const EXIT_GROUP: i64 = 94;
     }
     #[cfg(not(any(
         target_arch = "x86_64",
@@ -71,6 +84,8 @@ mod kernel {
     pub const PROT_READ: c_long = 1;
     pub const PROT_WRITE: c_long = 2;
     pub const MAP_SHARED: c_long = 1;
+    pub const PR_SET_PDEATHSIG: c_long = 1;
+    pub const SIGKILL: c_long = 9;
     pub const CLOCK_REALTIME: c_int = 0;
     pub const CLOCK_MONOTONIC: c_int = 1;
     pub const CLOCK_REALTIME_COARSE: c_int = 5;
@@ -100,6 +115,52 @@ unsafe extern "C" {
 #[panic_handler]
 fn never(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
+}
+
+/// What the dynamic loader calls before the server's own first line.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = die_with_harness;
+
+/// A child of the harness asks to be killed when that ends. Others do not: what a wrapper
+/// around a server starts dies with the wrapper's process group.
+#[cfg_attr(test, allow(dead_code))]
+extern "C" fn die_with_harness() {
+    // SAFETY: as in `map_page`; and what getenv gives is NUL-terminated.
+    let harness = unsafe {
+        let value = getenv(HARNESS.as_ptr());
+        if value.is_null() {
+            return;
+        }
+        number(CStr::from_ptr(value))
+    };
+    let Some(harness) = harness else { return };
+    const ZERO: c_long = 0;
+    // SAFETY: plain system calls with arguments as wide as a register.
+    unsafe {
+        if syscall(kernel::GETPPID) == harness {
+            let (set, signal) = (kernel::PR_SET_PDEATHSIG, kernel::SIGKILL);
+            syscall(kernel::PRCTL, set, signal, ZERO, ZERO, ZERO);
+        }
+        // It may have ended before the line above, and nobody would send a signal.
+        if syscall(kernel::KILL, harness, ZERO) != 0 {
+            syscall(kernel::EXIT_GROUP, 1 as c_long);
+        }
+    }
+}
+
+/// A process id in decimal digits.
+fn number(text: &CStr) -> Option<c_long> {
+    let mut number: c_long = 0;
+    for digit in text.to_bytes() {
+        let digit = c_long::from(digit.wrapping_sub(b'0'));
+        if digit > 9 || number > 1 << 24 {
+            return None;
+        }
+        number = number * 10 + digit;
+    }
+    (number > 0).then_some(number)
 }
 
 /// Not asked yet: null. Asked in vain: [`NO_PAGE`]. Else the mapped page.
@@ -256,6 +317,12 @@ mod tests {
             kernel::LSEEK,
             kernel::MMAP,
             kernel::CLOCK_GETTIME,
+            kernel::KILL,
+            kernel::GETPPID,
+            kernel::PRCTL,
+            kernel::EXIT_GROUP,
+            kernel::PR_SET_PDEATHSIG,
+            kernel::SIGKILL,
             kernel::AT_FDCWD,
             kernel::O_RDWR,
             kernel::O_CLOEXEC,
@@ -273,6 +340,12 @@ mod tests {
             libc::SYS_lseek,
             libc::SYS_mmap,
             libc::SYS_clock_gettime,
+            libc::SYS_kill,
+            libc::SYS_getppid,
+            libc::SYS_prctl,
+            libc::SYS_exit_group,
+            libc::PR_SET_PDEATHSIG.into(),
+            libc::SIGKILL.into(),
             libc::AT_FDCWD.into(),
             libc::O_RDWR.into(),
             libc::O_CLOEXEC.into(),
@@ -288,6 +361,21 @@ mod tests {
         assert_eq!(size_of::<Timespec>(), size_of::<libc::timespec>());
         assert_eq!(size_of::<Timeval>(), size_of::<libc::timeval>());
         assert_eq!(size_of::<i64>(), size_of::<libc::time_t>());
+    }
+
+    #[test]
+    fn a_process_id_is_read_and_nothing_else() {
+        for (text, read) in [
+            (c"1", Some(1)),
+            (c"4194304", Some(4_194_304)),
+            (c"0", None),
+            (c"", None),
+            (c"-1", None),
+            (c"12x", None),
+            (c"99999999999999999999", None),
+        ] {
+            assert_eq!(number(text), read, "{text:?}");
+        }
     }
 
     /// These tests' process has no page.

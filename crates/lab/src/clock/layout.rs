@@ -25,6 +25,10 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LPCLOCK1");
 /// The environment variable that names the page's file to the shim.
 pub const VARIABLE: &CStr = c"LOCKPROOF_CLOCK";
 
+/// The environment variable with the process id of the harness. A server that is its
+/// child asks the kernel to be killed when the harness ends.
+pub const HARNESS: &CStr = c"LOCKPROOF_HARNESS";
+
 /// The rate of a clock that keeps true time, in millionths.
 pub const TRUE_RATE: i64 = 1_000_000;
 

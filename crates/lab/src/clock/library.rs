@@ -18,12 +18,11 @@
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::dup;
 
 use super::ClockError;
 
@@ -81,15 +80,17 @@ impl Library {
         is_elf && machine.is_none_or(|machine| own == Some(machine))
     }
 
-    /// Has the dynamic loader put this library before all others of the process.
-    pub(crate) fn preload(&self, command: &mut Command) {
-        let file = Arc::clone(&self.0);
-        command.env("LD_PRELOAD", format!("/proc/self/fd/{}", file.as_raw_fd()));
-        // This child alone inherits the descriptor.
-        let inherit = move || Ok(fcntl_setfd(&*file, FdFlags::empty())?);
-        // SAFETY: between fork and exec only a system call is made, and its error
-        // does not allocate.
-        unsafe { command.pre_exec(inherit) };
+    /// Has the dynamic loader put this library before all others of the program, which
+    /// must be started by `start` at once: until then the file is open for children.
+    pub(crate) fn lend<T>(
+        &self,
+        command: &mut Command,
+        start: impl FnOnce(&mut Command) -> std::io::Result<T>,
+    ) -> std::io::Result<T> {
+        // Unlike ours, a duplicate stays open across exec.
+        let lent = dup(&*self.0)?;
+        command.env("LD_PRELOAD", format!("/proc/self/fd/{}", lent.as_raw_fd()));
+        start(command)
     }
 }
 
@@ -138,12 +139,11 @@ mod tests {
     #[test]
     fn only_the_child_that_loads_it_inherits_it() {
         let library = Library::built_in().unwrap();
-        let path = format!("/proc/self/fd/{}", library.0.as_raw_fd());
-        let opens = |command: &mut Command| command.status().unwrap().success();
-        let mut test = Command::new("test");
-        test.args(["-r", &path]);
-        assert!(!opens(&mut test));
-        library.preload(&mut test);
-        assert!(opens(&mut test));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "test -r ${LD_PRELOAD:-/none}"]);
+        let starts = |command: &mut Command| Ok(command.status()?.success());
+        assert!(library.lend(&mut shell, starts).unwrap());
+        // The name is known still, and nothing is behind it.
+        assert!(!starts(&mut shell).unwrap());
     }
 }

@@ -11,7 +11,9 @@
 
 pub mod brief;
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::mpsc::{Sender, channel};
@@ -24,12 +26,25 @@ use rustix::process::{
     set_parent_process_death_signal, waitid,
 };
 
+use super::clock::{Library, layout};
+
 /// The end of a child's standard error that is kept, in bytes.
 const TAIL_BYTES: usize = 8192;
 
 struct Job {
     command: Command,
+    /// What the program is to load.
+    library: Option<Library>,
     done: Sender<io::Result<Child>>,
+}
+
+impl Job {
+    fn start(&mut self) -> io::Result<Child> {
+        match &self.library {
+            None => self.command.spawn(),
+            Some(library) => library.lend(&mut self.command, Command::spawn),
+        }
+    }
 }
 
 /// Starts `command` as a child that dies (SIGKILL) with this process, and in a
@@ -50,10 +65,29 @@ pub fn spawn(mut command: Command) -> io::Result<Child> {
     // SAFETY: between fork and exec only system calls are made, and neither
     // kind of error that is built there allocates.
     unsafe { command.pre_exec(die_with_parent) };
+    start(command, None)
+}
+
+/// As [`spawn`], for a server that loads the clock library, which asks for the SIGKILL.
+/// So nothing is to be done between fork and exec, and there is no fork: the program is
+/// started by posix_spawn(3), which shares the harness's memory until exec. A fork copies
+/// its page tables, of all that a search has found.
+pub(crate) fn spawn_with_clock(mut command: Command, library: &Library) -> io::Result<Child> {
+    let harness = getpid().as_raw_nonzero().to_string();
+    command.env(OsStr::from_bytes(layout::HARNESS.to_bytes()), harness);
+    start(command, Some(library.clone()))
+}
+
+fn start(mut command: Command, library: Option<Library>) -> io::Result<Child> {
     command.process_group(0);
     let (done, result) = channel();
     let gone = || io::Error::other("the thread that starts processes is gone");
-    spawner()?.send(Job { command, done }).map_err(|_| gone())?;
+    let job = Job {
+        command,
+        library,
+        done,
+    };
+    spawner()?.send(job).map_err(|_| gone())?;
     result.recv().map_err(|_| gone())?
 }
 
@@ -69,7 +103,8 @@ fn spawner() -> io::Result<&'static Sender<Job>> {
             for mut job in inbox {
                 // The caller waits for the answer; if it is gone, so is its
                 // interest, and the child must not be left running.
-                if let Err(unwanted) = job.done.send(job.command.spawn()) {
+                let started = job.start();
+                if let Err(unwanted) = job.done.send(started) {
                     drop(unwanted.0.map(Reaped::new));
                 }
             }

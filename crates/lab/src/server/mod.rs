@@ -31,7 +31,7 @@ pub use options::{OwnClock, Persistence, ServerError, ServerOptions};
 use port::PortLease;
 
 use super::clock::{ServerClock, layout};
-use super::process::{Reaped, Tail, spawn};
+use super::process::{Reaped, Tail, spawn, spawn_with_clock};
 use super::scratch::Scratch;
 
 /// One running server process (or one that was killed and may come back).
@@ -143,7 +143,12 @@ impl Server {
     fn start_process(&self) -> io::Result<(Child, Tail)> {
         let (said, log) = io::pipe()?;
         let tail = Tail::of(said)?;
-        Ok((spawn(self.command_line(log)?)?, tail))
+        let command = self.command_line(log)?;
+        let child = match &self.options.clock {
+            Some(own) => spawn_with_clock(command, &own.library)?,
+            None => spawn(command)?,
+        };
+        Ok((child, tail))
     }
 
     fn command_line(&self, log: io::PipeWriter) -> io::Result<Command> {
@@ -170,8 +175,7 @@ impl Server {
             .stdin(Stdio::null())
             .stderr(log.try_clone()?)
             .stdout(log);
-        if let (Some(own), Some(clock)) = (&self.options.clock, &self.clock) {
-            own.library.preload(&mut command);
+        if let Some(clock) = &self.clock {
             command.env(OsStr::from_bytes(layout::VARIABLE.to_bytes()), clock.path());
         }
         Ok(command)
