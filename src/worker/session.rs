@@ -28,6 +28,8 @@ pub(super) struct Session {
     waits: BTreeMap<u8, (u8, u64)>,
     /// Virtual time: threads whose connection was refused, and that have not heard of it.
     refused: BTreeSet<u8>,
+    /// The last command of each thread.
+    commands: BTreeMap<u8, Vec<Vec<u8>>>,
     /// `None`: virtual time.
     clock: Option<RealClock>,
     /// Real time: the call that runs.
@@ -73,6 +75,7 @@ impl Session {
             journal,
             waits: BTreeMap::new(),
             refused: BTreeSet::new(),
+            commands: BTreeMap::new(),
             clock: match init.clock {
                 ClockMode::Virtual => None,
                 ClockMode::Real => Some(RealClock::start(init.seed)),
@@ -94,6 +97,9 @@ impl Session {
     /// Takes a request other than `init` and `shutdown`.
     pub fn request(&mut self, request: ToClient) -> Result<Vec<FromClient>, WorkerError> {
         let id = request.id();
+        if let ToClient::Retry { thread, .. } = request {
+            return self.retry(id, thread);
+        }
         let input = match self.input_of(request) {
             Ok(input) => input,
             Err((code, message)) => {
@@ -232,11 +238,26 @@ impl Session {
         }
     }
 
+    /// A thread whose connection was refused tries again, as if for the first time.
+    fn retry(&mut self, id: u64, thread: u8) -> Result<Vec<FromClient>, WorkerError> {
+        let waits = self.waits.get(&thread).map(|(node, _)| *node);
+        let command = self.commands.get(&thread).cloned();
+        let (true, Some(node), Some(argv)) = (self.refused.remove(&thread), waits, command) else {
+            return Ok(vec![FromClient::Error {
+                id,
+                definite: true,
+                code: ErrorCode::BadRequest,
+                message: not_refused(thread),
+            }]);
+        };
+        self.send(thread, node, argv)?;
+        Ok(vec![FromClient::Ok { id }])
+    }
+
     /// A thread hears that its connection was refused.
     fn hear(&mut self, thread: u8) -> Result<Input, (ErrorCode, String)> {
         if !self.refused.remove(&thread) {
-            let message = format!("no connection of thread {thread} was refused");
-            return Err((ErrorCode::BadRequest, message));
+            return Err((ErrorCode::BadRequest, not_refused(thread)));
         }
         self.waits.remove(&thread);
         Ok(Input::Fail {
@@ -341,16 +362,24 @@ impl Session {
             }
         }
         for request in &output.sent {
-            let number = self
-                .links
-                .send(request.thread, request.node, &request.argv)
-                .map_err(WorkerError::NoNode)?;
-            // Its connection's task writes it when this one waits, not before.
-            self.journal.sent(number, request.node, &request.argv);
-            self.waits.insert(request.thread, (request.node, number));
+            self.send(request.thread, request.node, request.argv.clone())?;
         }
         Ok(output)
     }
+
+    fn send(&mut self, thread: u8, node: u8, argv: Vec<Vec<u8>>) -> Result<(), WorkerError> {
+        let number = self.links.send(thread, node, &argv);
+        let number = number.map_err(WorkerError::NoNode)?;
+        // Its connection's task writes it when this one waits, not before.
+        self.journal.sent(number, node, &argv);
+        self.waits.insert(thread, (node, number));
+        self.commands.insert(thread, argv);
+        Ok(())
+    }
+}
+
+fn not_refused(thread: u8) -> String {
+    format!("no connection of thread {thread} was refused")
 }
 
 /// A built-in lock by its name, or a file by its path.

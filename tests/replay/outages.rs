@@ -107,8 +107,37 @@ return {
     std::fs::write(&path, text).unwrap();
     let file = LockFile::load(&path).unwrap();
     let mut pool = pool();
-    for walk in walks(&file, "token", "node-down", 12) {
-        let verdict = pool.replay(&walk, path.to_str().unwrap()).await.verdict;
-        assert!(verdict.is_reproduced(), "{verdict:?}");
+    let mut both = 0;
+    for words in [
+        "node-down",
+        "node-down client-pause*2",
+        "node-down-delayed client-pause*2",
+    ] {
+        for walk in walks(&file, "token", words, 40) {
+            let verdict = pool.replay(&walk, path.to_str().unwrap()).await.verdict;
+            assert!(verdict.is_reproduced(), "{words}: {verdict:?}");
+            both += u32::from(is_held_back_and_refused(&walk));
+        }
     }
+    assert!(both > 0, "no walk pauses who would be refused");
+}
+
+/// A pause comes before a client has sent what is refused afterwards.
+fn is_held_back_and_refused(walk: &Trace) -> bool {
+    let mut held_back = Vec::new();
+    walk.steps.iter().any(|step| match &step.event {
+        Event::Fault {
+            fault: FaultEvent::ClientPause { client, held },
+        } => {
+            held_back.extend(held.iter().map(|message| (*client, *message)));
+            false
+        }
+        Event::Fail {
+            client,
+            message,
+            definite: true,
+            ..
+        } => held_back.contains(&(*client, *message)),
+        _ => false,
+    })
 }

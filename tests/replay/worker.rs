@@ -205,6 +205,29 @@ async fn a_refused_connection_is_heard_of_when_the_harness_says_so_and_is_defini
 }
 
 #[tokio::test]
+async fn who_is_to_retry_never_hears_that_its_connection_was_refused() {
+    let address = nobody();
+    let mut client = worker().await;
+    ready(&mut client, init("token", address, ClockMode::Virtual)).await;
+    let acquire = call(&mut client, "acquire", Some("t-1"));
+    input(&mut client, acquire).await;
+    client.receive_where("a refusal", is_refused).await.unwrap();
+    let listener = TcpListener::bind(address).unwrap();
+    let retry = ToClient::Retry { id: 70, thread: 0 };
+    assert_eq!(
+        client.request(&retry).await.unwrap(),
+        FromClient::Ok { id: 70 }
+    );
+    let (mut stream, _) = listener.accept().unwrap();
+    read_request(&mut stream, "3000");
+    stream.write_all(b"+OK\r\n").unwrap();
+    let held = network(&mut client).await;
+    assert_eq!(held.view.holds, 1, "{held:?}");
+    let again = ToClient::Retry { id: 71, thread: 0 };
+    assert_eq!(refusal(&mut client, again).await.0, ErrorCode::BadRequest);
+}
+
+#[tokio::test]
 async fn who_gave_up_before_the_news_of_a_refusal_came_never_hears_of_it() {
     let mut client = worker().await;
     ready(&mut client, init("token", nobody(), ClockMode::Virtual)).await;

@@ -14,7 +14,7 @@ use super::drive::Trial;
 use super::report::Confirmation;
 use super::rig::EFFECT;
 use super::run::Replay;
-use super::watch::End;
+use super::watch::Completed;
 
 /// What was looked for, and whether it was there.
 struct Sight {
@@ -142,7 +142,7 @@ impl Replay<'_> {
     }
 
     /// Operations that ended at the violating step.
-    fn ends(&mut self) -> Vec<End> {
+    fn ends(&mut self) -> Vec<Completed> {
         let watch = self.watch.as_mut();
         watch.map_or_else(Vec::new, |watch| std::mem::take(&mut watch.ends))
     }
@@ -417,7 +417,7 @@ impl Replay<'_> {
             );
             end.ended.op == "release" && success
         });
-        let Some(End { client, .. }) = released else {
+        let Some(Completed { client, .. }) = released else {
             return Ok(not("no release reports success at the last step".into()));
         };
         if self.state(client)?.believes() {

@@ -192,7 +192,8 @@ impl Replay<'_> {
             };
             let awaited = message.awaited;
             match (message.fate, &message.stage) {
-                (Fate::Vanishes, _) | (_, Stage::Gone) => {}
+                // What a client that died had not sent is never sent.
+                (Fate::Vanishes, _) | (_, Stage::Gone) | (Fate::Arrives, Stage::Unsent(_)) => {}
                 (Fate::Breaks, _) if awaited && !crashed => {
                     self.fail(key, false).await?;
                     return Ok(true);

@@ -187,14 +187,17 @@ impl Replay<'_> {
                 continue;
             }
             message.held = true;
-            if let Stage::Request(request) = &message.stage {
-                told.push(format!(
-                    "client {client} is paused before it sends {} to node {}: its bytes are held \
-                     back until it goes on",
-                    command_text(&request.argv),
-                    key.1
-                ));
-            }
+            let argv = match &message.stage {
+                Stage::Request(request) => &request.argv,
+                Stage::Unsent(argv) => argv,
+                _ => continue,
+            };
+            told.push(format!(
+                "client {client} is paused before it sends {} to node {}: its bytes are held \
+                 back until it goes on",
+                command_text(argv),
+                key.1
+            ));
         }
         told.into_iter().for_each(|what| self.watch_held_back(what));
     }
@@ -234,6 +237,7 @@ impl Replay<'_> {
         });
         let own = self.messages.iter_mut().filter(|(key, _)| key.0 == client);
         own.for_each(|(_, message)| message.held = false);
+        self.send_what_was_held_back(client).await?;
         let state = self.state(client)?;
         state.paused = false;
         let owed_ms = std::mem::take(&mut state.owed_ms);

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use lockproof_lab::client::protocol::{Cause, FromClient, ToClient};
 use lockproof_redis::Reply;
-use lockproof_trace::{Event, FaultEvent};
 use tokio::time::{Instant, sleep};
 
 use super::Stop;
 use super::compare::{self, command_text, reply_text};
-use super::run::{Replay, is_consequence, is_loss};
+use super::refusals::Refused;
+use super::run::Replay;
 use super::wire::{HeldReply, HeldRequest, MessagePlace};
 
 /// A command's name in a trace: client, node and number.
@@ -29,8 +29,6 @@ pub(super) struct InFlight {
     pub awaited: bool,
     /// Its client was paused before it had sent it.
     pub held: bool,
-    /// Its server was gone when its bytes were written.
-    pub to_nobody: bool,
     pub fate: Fate,
 }
 
@@ -46,6 +44,9 @@ pub(super) enum Fate {
 }
 
 pub(super) enum Stage {
+    /// Its client was paused before it sent it. It believes that it did: its connection
+    /// was refused, and it has not heard of that.
+    Unsent(Vec<String>),
     /// Its bytes are held before the node.
     Request(HeldRequest),
     /// The node has it, and holds it back.
@@ -85,19 +86,26 @@ impl Replay<'_> {
         }
         compare::request(argv, &command.argv)?;
         let key = (client, node, message);
-        let stage = if self.will_be_refused(self.at, key) {
-            self.refused(key, thread).await?;
-            Stage::Gone
-        } else {
-            let held = self.rig.wires.next_request(client, node, argv).await?;
-            self.note(
-                "wire",
-                format!("holds {} before node {node}", command_text(&held.argv)),
-            );
-            compare::request(argv, &held.argv)?;
-            Stage::Request(held)
+        let stage = match self.is_refused(self.at, key) {
+            None => Stage::Request(self.arrives(key, argv).await?),
+            Some(refused) => {
+                self.refused(key, thread).await?;
+                match refused {
+                    Refused::InTruth => Stage::Gone,
+                    Refused::ToHoldItBack => Stage::Unsent(argv.to_vec()),
+                }
+            }
         };
         self.file(key, thread, stage)
+    }
+
+    /// The bytes of a command come to the proxy, which holds them.
+    pub(super) async fn arrives(&mut self, key: Key, argv: &[String]) -> Result<HeldRequest, Stop> {
+        let held = self.rig.wires.next_request(key.0, key.1, argv).await?;
+        let command = command_text(&held.argv);
+        self.note("wire", format!("holds {command} before node {}", key.1));
+        compare::request(argv, &held.argv)?;
+        Ok(held)
     }
 
     /// Keeps a command that was sent.
@@ -108,7 +116,6 @@ impl Replay<'_> {
             server: self.server_of(key.0, key.1)?,
             awaited: true,
             held: false,
-            to_nobody: self.rig.is_down(key.1),
             fate: Fate::Arrives,
         };
         self.messages.insert(key, message);
@@ -156,13 +163,6 @@ impl Replay<'_> {
     /// The node executes a command; the reply is held.
     pub(super) async fn pass_on(&mut self, key: Key) -> Result<Reply, Stop> {
         let message = self.messages.get(&key);
-        if message.is_some_and(|message| message.to_nobody) {
-            return Err(Stop::NotReplayable(
-                "a request that a pause held back while its server was gone: its client has written \
-                 its bytes by then, so here they went to nobody"
-                    .to_string(),
-            ));
-        }
         let server = message.map_or(0, |message| message.server);
         let reply = match self.take_stage(key)? {
             Stage::Request(request) => {
@@ -234,22 +234,17 @@ impl Replay<'_> {
     }
 
     pub(super) async fn fail(&mut self, key: Key, definite: bool) -> Result<(), Stop> {
+        if !definite {
+            self.send_at_last(key).await?;
+        }
         let stage = self.take_stage(key)?;
         let thread = self.thread_of(key);
         self.note(
             "did",
             format!("fail the command of client {} at node {}", key.0, key.1),
         );
-        match (stage.place(), definite) {
-            (Some(place), false) => self.rig.wires.cut(place).await?,
-            (Some(_), true) => {
-                return Err(Stop::NotReplayable(
-                    "a request that a pause held back is refused; its client has written its \
-                     bytes by then, so here its outcome would be unknown"
-                        .to_string(),
-                ));
-            }
-            (None, _) => {}
+        if let Some(place) = stage.place() {
+            self.rig.wires.cut(place).await?;
         }
         self.nobody_waits(key);
         if self.state(key.0)?.crashed {
@@ -266,21 +261,6 @@ impl Replay<'_> {
             message: String::new(),
         };
         self.network(key.0, &cause).await
-    }
-
-    /// The client's connection is refused, and it is told so later ([`Self::fail`]).
-    async fn refused(&mut self, key: Key, by_thread: u8) -> Result<(), Stop> {
-        let (client, of_node, _) = key;
-        let awaiting = format!("that node {of_node} refuses thread {by_thread}");
-        let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
-        let process = self.rig.client(client)?;
-        process.receive_where(&awaiting, refusal).await?;
-        self.note("wire", format!("node {of_node} refuses client {client}"));
-        // Other threads may have called it in the same moment.
-        if !self.is_refused_again(key) {
-            self.rig.wires.accept(client, of_node).await?;
-        }
-        Ok(())
     }
 
     /// Awaits the report of what the network brought to a client.
@@ -317,68 +297,9 @@ impl Replay<'_> {
             (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request).await?),
             (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply).await?),
             // Its server died before it answered a WAIT, and nobody hears of it.
-            (Stage::Blocked(_), true) => Ok(()),
+            (Stage::Blocked(_), true) | (Stage::Unsent(_), false) => Ok(()),
             _ => Err(self.senseless("loses what is not held")),
         }
-    }
-
-    /// A definite failure is a refused connection, which happens before the
-    /// bytes are seen; so it is prepared before the step that leads to it.
-    pub(super) async fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {
-        for at in self.at + 1..self.trace.steps.len() {
-            let event = &self.trace.steps[at].event;
-            if !is_consequence(event) && !is_loss(event) {
-                break;
-            }
-            if let Event::Send {
-                client,
-                node,
-                message,
-                ..
-            } = event
-                && self.will_be_refused(at, (*client, *node, *message))
-            {
-                self.rig.wires.refuse(*client, *node).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Of what else the client does in this step, something is refused by the same node.
-    fn is_refused_again(&self, (of_client, by_node, _): Key) -> bool {
-        let rest = self.trace.steps.iter().enumerate().skip(self.at + 1);
-        let mut now = rest.take_while(|(_, step)| is_consequence(&step.event));
-        now.any(|(at, step)| match &step.event {
-            Event::Send {
-                client,
-                node,
-                message,
-                ..
-            } => {
-                (*client, *node) == (of_client, by_node)
-                    && self.will_be_refused(at, (*client, *node, *message))
-            }
-            _ => false,
-        })
-    }
-
-    /// The command fails definitely, and not after a pause that held it back.
-    fn will_be_refused(&self, sent_at: usize, key: Key) -> bool {
-        let fate = self.trace.steps[sent_at..]
-            .iter()
-            .find_map(|step| match &step.event {
-                Event::Fail {
-                    client,
-                    node,
-                    message,
-                    definite,
-                } if (*client, *node, *message) == key => Some(*definite),
-                Event::Fault {
-                    fault: FaultEvent::ClientPause { client, held },
-                } if *client == key.0 && held.contains(&key.2) => Some(false),
-                _ => None,
-            });
-        fate.unwrap_or(false)
     }
 
     pub(super) fn take_stage(&mut self, key: Key) -> Result<Stage, Stop> {
@@ -408,7 +329,7 @@ impl Replay<'_> {
         }
     }
 
-    fn thread_of(&self, key: Key) -> u8 {
+    pub(super) fn thread_of(&self, key: Key) -> u8 {
         self.messages.get(&key).map_or(0, |message| message.thread)
     }
 
@@ -425,7 +346,7 @@ impl Stage {
         match self {
             Self::Request(request) | Self::Blocked(request) => Some(request.place),
             Self::Reply(reply) => Some(reply.place),
-            Self::Gone => None,
+            Self::Gone | Self::Unsent(_) => None,
         }
     }
 }

@@ -374,7 +374,7 @@ impl<'a> Replay<'a> {
             .ok_or_else(|| Stop::NotReplayable(format!("the trace's setup has no client {client}")))
     }
 
-    fn misbehaved(&mut self, client: u8, awaiting: &str, message: &FromClient) -> Stop {
+    pub fn misbehaved(&mut self, client: u8, awaiting: &str, message: &FromClient) -> Stop {
         match self.rig.client(client) {
             Ok(process) => Stop::Failed(GateError::Client(process.misbehaved(awaiting, message))),
             Err(error) => error.into(),

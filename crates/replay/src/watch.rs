@@ -36,7 +36,7 @@ pub(super) struct Watch {
     /// What violates the property, as it was seen at its step.
     pub sightings: Vec<String>,
     /// Operations that ended at the violating step.
-    pub ends: Vec<End>,
+    pub ends: Vec<Completed>,
     /// Writes to the guarded counter.
     pub writes: i64,
     /// Requests that a pause held back.
@@ -58,7 +58,7 @@ pub(super) struct Watched {
 }
 
 /// An operation that ended.
-pub(super) struct End {
+pub(super) struct Completed {
     pub client: u8,
     pub ended: Ended,
     /// What the client believed before, and whether that was valid.
@@ -323,7 +323,7 @@ impl Replay<'_> {
             return Ok(());
         };
         let watched = &mut watch.clients[usize::from(client)];
-        let end = End {
+        let end = Completed {
             client,
             before,
             was_valid,

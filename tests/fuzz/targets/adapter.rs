@@ -31,6 +31,7 @@ pub const TARGET: Target = Target {
         "step",
         "refused",
         "hear",
+        "retry",
         "acquire",
         "release",
         "token",
@@ -87,7 +88,7 @@ fn obey(client: &mut Option<Work>, message: ToClient) {
         }),
         ToClient::Choose { thread, value, .. } => Some(Input::Choose { thread, value }),
         ToClient::Skew { ms, .. } => Some(Input::Skew { ms }),
-        ToClient::Cancel { .. } | ToClient::Shutdown { .. } => None,
+        ToClient::Retry { .. } | ToClient::Cancel { .. } | ToClient::Shutdown { .. } => None,
     };
     let (Some(work), Some(input)) = (client.as_mut(), input) else {
         return;

@@ -63,6 +63,14 @@ pub enum ToClient {
         /// Which thread.
         thread: u8,
     },
+    /// Virtual time: a refused thread is to try again, and has not heard of the refusal:
+    /// its process was stopped before it tried at all. Answered by [`FromClient::Ok`].
+    Retry {
+        /// This request.
+        id: u64,
+        /// Which thread.
+        thread: u8,
+    },
     /// Virtual time: a thread's random draw gives this value.
     Choose {
         /// This request.
@@ -97,6 +105,7 @@ impl ToClient {
             | Self::Advance { id, .. }
             | Self::Wake { id, .. }
             | Self::Hear { id, .. }
+            | Self::Retry { id, .. }
             | Self::Choose { id, .. }
             | Self::Skew { id, .. }
             | Self::Shutdown { id } => *id,
@@ -112,6 +121,7 @@ impl ToClient {
             Self::Advance { .. } => "advance",
             Self::Wake { .. } => "wake",
             Self::Hear { .. } => "hear",
+            Self::Retry { .. } => "retry",
             Self::Choose { .. } => "choose",
             Self::Skew { .. } => "skew",
             Self::Shutdown { .. } => "shutdown",
@@ -210,7 +220,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feature {
-    /// Understands `advance`, `wake`, `hear`, `choose`, and reports every `step`.
+    /// Understands `advance`, `wake`, `hear`, `retry`, `choose`, and reports every `step`.
     VirtualTime,
     /// `init` may come again: forget everything and start afresh.
     Reset,
@@ -280,7 +290,8 @@ pub enum FromClient {
         message: String,
     },
     /// Virtual time: a node refused the connection that a command needed. The thread
-    /// that waits does not know it before [`ToClient::Hear`].
+    /// that waits does not know it before [`ToClient::Hear`], and may have to
+    /// [`ToClient::Retry`].
     Refused {
         /// Who waits.
         thread: u8,

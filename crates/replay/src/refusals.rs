@@ -1,0 +1,150 @@
+//! Refused connections.
+//!
+//! A definite failure is a refused connection. That happens before a proxy sees any
+//! bytes, so it is prepared before the step in which the client calls. No proxy can hold
+//! back the news of it either: the client does, and hears of it when the trace says so.
+//!
+//! The same serves where a pause comes before a client has sent. A real client has
+//! written its bytes before it can be stopped, which matters if its server is gone: it
+//! could not take them back. So its connection is refused, and it tries again when it
+//! goes on.
+
+use lockproof_lab::client::protocol::{FromClient, ToClient};
+use lockproof_trace::{Event, FaultEvent};
+
+use super::Stop;
+use super::messages::{Fate, Key, Stage};
+use super::run::{Replay, is_consequence, is_loss};
+
+/// Why a connection is refused.
+pub(super) enum Refused {
+    /// Its server is gone, and the client will hear of it.
+    InTruth,
+    /// Its client was paused before it could try. A real client has written its bytes
+    /// before it can be stopped, and could not take them back when its server is gone.
+    ToHoldItBack,
+}
+
+impl Replay<'_> {
+    /// A client that was paused before it sent goes on, and sends, unless its connection
+    /// is refused now.
+    pub(super) async fn send_what_was_held_back(&mut self, client: u8) -> Result<(), Stop> {
+        let own = self.messages.iter().filter(|(key, _)| key.0 == client);
+        let unsent = own.filter(|(_, message)| {
+            message.fate == Fate::Arrives && matches!(message.stage, Stage::Unsent(_))
+        });
+        for key in unsent.map(|(key, _)| *key).collect::<Vec<_>>() {
+            if !self.fails_definitely(self.at, key) {
+                self.send_at_last(key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Its client sends what a pause had held back, if one had.
+    pub(super) async fn send_at_last(&mut self, key: Key) -> Result<(), Stop> {
+        let argv = match self.messages.get(&key).map(|message| &message.stage) {
+            Some(Stage::Unsent(argv)) => argv.clone(),
+            _ => return Ok(()),
+        };
+        let thread = self.thread_of(key);
+        let process = self.rig.client(key.0)?;
+        let id = process.fresh_id();
+        match process.request(&ToClient::Retry { id, thread }).await? {
+            FromClient::Ok { .. } => {}
+            other => return Err(self.misbehaved(key.0, "an `ok`", &other)),
+        }
+        let held = self.arrives(key, &argv).await?;
+        self.put_stage(key, Stage::Request(held));
+        Ok(())
+    }
+
+    /// The client's connection is refused, and it is told so later ([`Self::fail`]).
+    pub(super) async fn refused(&mut self, key: Key, by_thread: u8) -> Result<(), Stop> {
+        let (client, of_node, _) = key;
+        let awaiting = format!("that node {of_node} refuses thread {by_thread}");
+        let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
+        let process = self.rig.client(client)?;
+        process.receive_where(&awaiting, refusal).await?;
+        self.note("wire", format!("node {of_node} refuses client {client}"));
+        // Other threads may have called it in the same moment.
+        if !self.is_refused_again(key) {
+            self.rig.wires.accept(client, of_node).await?;
+        }
+        Ok(())
+    }
+
+    /// A definite failure is a refused connection, which happens before the
+    /// bytes are seen; so it is prepared before the step that leads to it.
+    pub(super) async fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {
+        for at in self.at + 1..self.trace.steps.len() {
+            let event = &self.trace.steps[at].event;
+            if !is_consequence(event) && !is_loss(event) {
+                break;
+            }
+            if let Event::Send {
+                client,
+                node,
+                message,
+                ..
+            } = event
+                && self.is_refused(at, (*client, *node, *message)).is_some()
+            {
+                self.rig.wires.refuse(*client, *node).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Of what else the client does in this step, something is refused by the same node.
+    fn is_refused_again(&self, (of_client, by_node, _): Key) -> bool {
+        let rest = self.trace.steps.iter().enumerate().skip(self.at + 1);
+        let mut now = rest.take_while(|(_, step)| is_consequence(&step.event));
+        now.any(|(at, step)| match &step.event {
+            Event::Send {
+                client,
+                node,
+                message,
+                ..
+            } => {
+                (*client, *node) == (of_client, by_node)
+                    && self.is_refused(at, (*client, *node, *message)).is_some()
+            }
+            _ => false,
+        })
+    }
+
+    /// Why the connection for this command is to be refused when it is sent, if it is.
+    pub(super) fn is_refused(&self, sent_at: usize, key: Key) -> Option<Refused> {
+        let fails = self.fails_definitely(sent_at, key);
+        match self.is_held_back(sent_at, key) {
+            true if fails || self.rig.is_down(key.1) => Some(Refused::ToHoldItBack),
+            false if fails => Some(Refused::InTruth),
+            _ => None,
+        }
+    }
+
+    fn fails_definitely(&self, since: usize, key: Key) -> bool {
+        let mut rest = self.trace.steps[since..].iter();
+        rest.any(|step| match step.event {
+            Event::Fail {
+                client,
+                node,
+                message,
+                definite,
+            } => definite && (client, node, message) == key,
+            _ => false,
+        })
+    }
+
+    /// A pause comes before its client has sent it.
+    fn is_held_back(&self, sent_at: usize, key: Key) -> bool {
+        let mut rest = self.trace.steps[sent_at..].iter();
+        rest.any(|step| match &step.event {
+            Event::Fault {
+                fault: FaultEvent::ClientPause { client, held },
+            } => *client == key.0 && held.contains(&key.2),
+            _ => false,
+        })
+    }
+}
