@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::reader::{Problem, ReadError};
 use super::record::{Command, F, Record};
 use super::runs::Runs;
-use super::seen::{End, NOTHING, Op, Seen, UNNAMED, Why};
+use super::seen::{Completion, NOTHING, Op, Seen, UNNAMED, Why};
 use super::{Kind, Process};
 
 /// A command whose reply has not been read.
@@ -119,7 +119,7 @@ impl Commands {
         if open.client != client || open.op.process != record.process {
             return Err(Problem::OtherCommand { id, open: line }.at(record.line));
         }
-        let end = End {
+        let end = Completion {
             kind: record.kind,
             time: record.time,
             line: record.line,
@@ -162,7 +162,7 @@ impl Commands {
 
 fn end_unknown(open: &Open, (time, line): (u64, u64), why: Why, see: &mut impl FnMut(Seen<'_>)) {
     if !open.given_up {
-        let end = End {
+        let end = Completion {
             kind: Kind::Info,
             time,
             line,

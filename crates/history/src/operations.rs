@@ -13,7 +13,7 @@ use super::commands::{self, Commands};
 use super::crowd::Crowd;
 use super::reader::{Problem, ReadError};
 use super::record::{F, Record};
-use super::seen::{End, NOTHING, Op, Seen, UNNAMED, Why, is_vague};
+use super::seen::{Completion, NOTHING, Op, Seen, UNNAMED, Why, is_vague};
 use super::{Kind, Process};
 
 /// Pairs events up.
@@ -220,7 +220,7 @@ impl Operations {
         if record.kind == Kind::Info {
             self.count_unknown(&op);
         }
-        let end = End {
+        let end = Completion {
             kind: record.kind,
             time: record.time,
             line: record.line,
@@ -294,8 +294,8 @@ impl Operations {
         self.unknown += u64::from(op.client().is_some());
     }
 
-    fn nobody_knows(&self, why: Why) -> End<'static> {
-        End {
+    fn nobody_knows(&self, why: Why) -> Completion<'static> {
+        Completion {
             kind: Kind::Info,
             time: self.last.0,
             line: self.last.1,

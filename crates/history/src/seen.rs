@@ -55,7 +55,7 @@ pub(super) enum Why {
 }
 
 /// The end of an operation.
-pub(super) struct End<'a> {
+pub(super) struct Completion<'a> {
     /// [`Kind::Info`] whenever nobody knows.
     pub kind: Kind,
     pub time: u64,
@@ -85,7 +85,7 @@ pub(super) const NOTHING: &Details = &Details {
 /// What an oracle sees.
 pub(super) enum Seen<'a> {
     Invoked(&'a Op),
-    Ended(&'a Op, &'a End<'a>),
+    Ended(&'a Op, &'a Completion<'a>),
     /// Faults, observations, `stall`, `crash`, `setup`.
     Noted(&'a Record),
     /// A client was told that its lock is gone: that of this key, or all.

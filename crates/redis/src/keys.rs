@@ -5,7 +5,7 @@ use lockproof_lua::{MOMENT_MS, RefusalKind};
 
 use super::call::{Answer, Call};
 use super::refusal::Refusal;
-use super::server::End;
+use super::server::Expiry;
 use super::{Bytes, Reply, Server};
 
 pub(super) fn del(server: &mut Server, call: &Call<'_>) -> Answer {
@@ -62,7 +62,7 @@ fn set_expiry(server: &mut Server, call: &Call<'_>, unit_ms: i64, relative: bool
     let Some(current) = server.expiry(key) else {
         return Ok(Reply::Int(0));
     };
-    let near = |old: End| old.ticks == end.ticks && (old.at_ms - end.at_ms).abs() <= MOMENT_MS;
+    let near = |old: Expiry| old.ticks == end.ticks && (old.at_ms - end.at_ms).abs() <= MOMENT_MS;
     if condition.compares() && server.scale().is_some() && current.is_some_and(near) {
         server.notes_mut().refuse(
             RefusalKind::Rounding,

@@ -57,7 +57,7 @@ pub use command::{Command, commands};
 pub use engine::{EngineError, ScriptEngine, compile_script};
 pub use notes::{Notes, Write};
 pub use operand::no_name;
-pub use server::{Dialect, End, Published, Server};
+pub use server::{Dialect, Expiry, Published, Server};
 pub use value::{Hash, List, SortedSet, Value};
 
 /// A byte string as Redis stores and sends it.

@@ -11,7 +11,7 @@ use super::Bytes;
 use super::notes::Notes;
 use super::number::{parse_f64, parse_i64};
 use super::refusal::Refusal;
-use super::server::{End, Server};
+use super::server::{Expiry, Server};
 
 /// An amount of time, or the moment at which something ends.
 pub(super) enum Amount {
@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// A key gets a life.
-    pub(super) fn note_life(&mut self, end: End) {
+    pub(super) fn note_life(&mut self, end: Expiry) {
         if self.scale().is_some() {
             let life = self.life(end).ms;
             let lives = &mut self.notes_mut().lives;
@@ -176,7 +176,7 @@ impl Amount {
         unit_ms: i64,
         relative: bool,
         command: &'static str,
-    ) -> Result<End, Refusal> {
+    ) -> Result<Expiry, Refusal> {
         match self {
             Amount::Ms(amount) => {
                 let base_ms = if relative { server.now_ms() } else { 0 };
@@ -184,7 +184,7 @@ impl Amount {
                     .checked_mul(unit_ms)
                     .and_then(|ms| ms.checked_add(base_ms))
                     .ok_or(Refusal::ExpireTime(command))?;
-                Ok(End { at_ms, ticks: 0 })
+                Ok(Expiry { at_ms, ticks: 0 })
             }
             Amount::Span(span) | Amount::Moment(span) => Ok(server.end_of(span)),
         }

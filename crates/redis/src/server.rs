@@ -47,7 +47,7 @@ pub struct Published {
 
 /// The end of a key's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct End {
+pub struct Expiry {
     /// The last ms at which the key is there.
     pub at_ms: i64,
     /// How many of the ms until then came from ticks (see [`Span`]).
@@ -59,7 +59,7 @@ pub struct End {
 struct Entry {
     value: Value,
     /// `None`: for ever.
-    end: Option<End>,
+    end: Option<Expiry>,
 }
 
 /// What a caller lends a server and takes back; no part of its state.
@@ -229,7 +229,7 @@ impl Server {
     }
 
     /// The live keys in order: key, value, last ms of its life.
-    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<End>)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<Expiry>)> {
         self.keys
             .iter()
             .map(|(key, entry)| (key, &entry.value, entry.end))
@@ -243,7 +243,7 @@ impl Server {
     }
 
     /// How long a key that ends then still lives.
-    pub fn life(&self, end: End) -> Span {
+    pub fn life(&self, end: Expiry) -> Span {
         let step_ms = self.watch.scale.map_or(0, |scale| scale.step_ms);
         Span {
             ms: end.at_ms - self.now_ms - i64::from(end.ticks) * step_ms,
@@ -252,16 +252,16 @@ impl Server {
     }
 
     /// The end of a life of so long from now.
-    pub fn end_of(&self, life: Span) -> End {
+    pub fn end_of(&self, life: Span) -> Expiry {
         let step_ms = self.watch.scale.map_or(0, |scale| scale.step_ms);
-        End {
+        Expiry {
             at_ms: self.now_ms.saturating_add(life.value(step_ms)),
             ticks: life.ticks,
         }
     }
 
     /// Puts a key there as it is; what is empty or past its time is not kept.
-    pub fn insert(&mut self, key: Bytes, value: Value, end: Option<End>) {
+    pub fn insert(&mut self, key: Bytes, value: Value, end: Option<Expiry>) {
         let entry = Entry { value, end };
         if expired(&entry, self.now_ms) || entry.value.is_empty_collection() {
             self.keys.remove(&key);
@@ -425,12 +425,12 @@ impl Server {
     }
 
     /// The end of a key's life: `None` no such key, `Some(None)` for ever.
-    pub(super) fn expiry(&self, key: &[u8]) -> Option<Option<End>> {
+    pub(super) fn expiry(&self, key: &[u8]) -> Option<Option<Expiry>> {
         self.keys.get(key).map(|entry| entry.end)
     }
 
     /// Sets or removes the expiry of a key that is there, and notes a set one.
-    pub(super) fn set_expiry(&mut self, key: &[u8], end: Option<End>) {
+    pub(super) fn set_expiry(&mut self, key: &[u8], end: Option<Expiry>) {
         if let Some(entry) = self.keys.get_mut(key) {
             entry.end = end;
             if end.is_some() {

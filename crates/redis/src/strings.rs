@@ -5,7 +5,7 @@ use lockproof_lua::text::Symbol;
 use super::call::{Answer, Call};
 use super::operand::Amount;
 use super::refusal::Refusal;
-use super::server::{Dialect, End};
+use super::server::{Dialect, Expiry};
 use super::value::Value;
 use super::{Bytes, Reply, Server};
 
@@ -94,7 +94,7 @@ fn end_of(
     unit_ms: i64,
     relative: bool,
     command: &'static str,
-) -> Result<End, Refusal> {
+) -> Result<Expiry, Refusal> {
     let amount = server.amount(argument, unit_ms, relative);
     let amount = amount.ok_or(Refusal::NotAnInteger)?;
     if matches!(amount, Amount::Ms(..=0)) {

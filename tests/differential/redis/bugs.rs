@@ -3,7 +3,7 @@
 //! Each is a mistake that a model of Redis can really make: an off-by-one ms,
 //! an option forgotten, a conversion taken from the wrong language version.
 
-use lockproof_redis::{Bytes, Dialect, End, Published, Reply, ScriptEngine, Server, Value};
+use lockproof_redis::{Bytes, Dialect, Expiry, Published, Reply, ScriptEngine, Server, Value};
 use lockproof_trace::EPOCH_MS;
 use sha1::{Digest, Sha1};
 
@@ -62,7 +62,7 @@ pub struct Model {
     dialect: Dialect,
     bug: Option<Bug>,
     /// Keys that a bug took away and may bring back.
-    gone: Vec<(Bytes, Value, End)>,
+    gone: Vec<(Bytes, Value, Expiry)>,
 }
 
 impl Model {
@@ -86,7 +86,7 @@ impl Model {
         self.server.now_ms()
     }
 
-    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<End>)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&Bytes, &Value, Option<Expiry>)> {
         self.server.entries()
     }
 
@@ -113,7 +113,7 @@ impl Model {
 
     pub fn set_clock(&mut self, now_ms: i64) {
         let back = now_ms < self.server.now_ms();
-        let dying = |(key, value, end): (&Bytes, &Value, Option<End>)| {
+        let dying = |(key, value, end): (&Bytes, &Value, Option<Expiry>)| {
             Some((
                 key.clone(),
                 value.clone(),

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Kind;
 use crate::record::F;
-use crate::seen::{End, Op, Seen, UNNAMED, Why};
+use crate::seen::{Completion, Op, Seen, UNNAMED, Why};
 
 /// How a client stands to a key; more is better for the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -231,7 +231,7 @@ impl Clients {
         self.names.see(op);
     }
 
-    fn ended(&mut self, op: &Op, end: &End<'_>) {
+    fn ended(&mut self, op: &Op, end: &Completion<'_>) {
         let Some(client) = op.client() else { return };
         if !matches!(op.f, F::Acquire | F::Release) {
             return;

@@ -9,7 +9,7 @@
 //! themselves.
 
 use crate::record::F;
-use crate::seen::{End, Seen};
+use crate::seen::{Completion, Seen};
 use crate::{Finding, Kind};
 
 use super::Oracle;
@@ -48,7 +48,7 @@ pub(super) struct Coupons {
 }
 
 impl Coupons {
-    fn took(&mut self, end: &End<'_>) {
+    fn took(&mut self, end: &Completion<'_>) {
         self.tally.checked += 1;
         self.ended = (end.time, end.line);
         if end.kind == Kind::Info {

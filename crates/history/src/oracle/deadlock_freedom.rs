@@ -4,7 +4,7 @@
 //! time of the attempt. A final acquire that names no key tried any of them.
 
 use crate::record::F;
-use crate::seen::{End, Op, Seen};
+use crate::seen::{Completion, Op, Seen};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;
@@ -35,7 +35,7 @@ impl DeadlockFreedom {
         }
     }
 
-    fn tried(&mut self, op: &Op, end: &End<'_>) {
+    fn tried(&mut self, op: &Op, end: &Completion<'_>) {
         self.tally.checked += 1;
         if end.kind == Kind::Info {
             let words = || "nobody knows whether a client could acquire after healing".into();

@@ -16,7 +16,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::record::F;
-use crate::seen::{End, Op, Seen};
+use crate::seen::{Completion, Op, Seen};
 use crate::{Finding, Kind, Process};
 
 use super::Oracle;
@@ -85,7 +85,7 @@ pub(super) struct Effect {
 }
 
 impl Effect {
-    fn fenced(&mut self, op: &Op, end: &End<'_>, fence: i64) {
+    fn fenced(&mut self, op: &Op, end: &Completion<'_>, fence: i64) {
         let before = self.open.remove(&op.process).unwrap_or_default();
         self.tally.checked += 1;
         let sure = end.kind == Kind::Ok;
@@ -120,7 +120,7 @@ impl Effect {
         }
     }
 
-    fn unfenced(&mut self, op: &Op, end: &End<'_>, wrote: i64) {
+    fn unfenced(&mut self, op: &Op, end: &Completion<'_>, wrote: i64) {
         self.tally.checked += 1;
         let lines = [op.line];
         if end.kind != Kind::Ok {
@@ -145,7 +145,7 @@ impl Effect {
         }
     }
 
-    fn write_ended(&mut self, op: &Op, end: &End<'_>) {
+    fn write_ended(&mut self, op: &Op, end: &Completion<'_>) {
         if end.kind == Kind::Fail {
             self.open.remove(&op.process);
             return;

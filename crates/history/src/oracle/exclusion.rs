@@ -10,7 +10,7 @@
 //! lasts at most until success + validity.
 
 use crate::record::F;
-use crate::seen::{End, Op, Seen, Why};
+use crate::seen::{Completion, Op, Seen, Why};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;
@@ -57,7 +57,7 @@ impl Exclusion {
         &mut self.keys[key]
     }
 
-    fn acquired(&mut self, op: &Op, client: u32, end: &End<'_>) {
+    fn acquired(&mut self, op: &Op, client: u32, end: &Completion<'_>) {
         if end.kind == Kind::Fail {
             return;
         }
@@ -72,7 +72,7 @@ impl Exclusion {
         }
     }
 
-    fn grant(&self, op: &Op, client: u32, end: &End<'_>) -> Grant {
+    fn grant(&self, op: &Op, client: u32, end: &Completion<'_>) -> Grant {
         let until = |from: u64| match end.details.validity_ns {
             Some(validity) if self.name == VALIDITY => from.saturating_add_signed(validity),
             _ => u64::MAX,

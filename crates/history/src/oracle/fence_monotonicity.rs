@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::record::F;
-use crate::seen::{End, Op, Seen};
+use crate::seen::{Completion, Op, Seen};
 use crate::{Finding, Kind};
 
 use super::Oracle;
@@ -97,7 +97,7 @@ impl Key {
 }
 
 impl FenceMonotonicity {
-    fn ended(&mut self, op: &Op, client: u32, end: &End<'_>) {
+    fn ended(&mut self, op: &Op, client: u32, end: &Completion<'_>) {
         let before = self.open.remove(&client).unwrap_or_default();
         if end.kind == Kind::Fail {
             return;
@@ -118,7 +118,13 @@ impl FenceMonotonicity {
         });
     }
 
-    fn granted(&mut self, op: &Op, client: u32, end: &End<'_>, (fence, before): (i64, Before)) {
+    fn granted(
+        &mut self,
+        op: &Op,
+        client: u32,
+        end: &Completion<'_>,
+        (fence, before): (i64, Before),
+    ) {
         self.tally.checked += 1;
         let key = self.keys.entry(op.key).or_default();
         let own = key.own.get(&client).copied();

@@ -17,7 +17,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::record::F;
-use crate::seen::{End, Op, Seen};
+use crate::seen::{Completion, Op, Seen};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;
@@ -190,7 +190,7 @@ impl HonestOutcome {
         }
     }
 
-    fn acquired(&mut self, op: &Op, client: u32, end: &End<'_>) {
+    fn acquired(&mut self, op: &Op, client: u32, end: &Completion<'_>) {
         let clients = self.keys.entry(op.key).or_default();
         let taken = (end.time, client, end.line);
         let sure = end.kind == Kind::Ok && !op.vague;
@@ -201,7 +201,7 @@ impl HonestOutcome {
         own.acquired(end.kind, end.time, self.reentrant);
     }
 
-    fn released(&mut self, op: &Op, client: u32, end: &End<'_>) {
+    fn released(&mut self, op: &Op, client: u32, end: &Completion<'_>) {
         // Any other lock's release may be repeated, and is of the same acquire then.
         if self.reentrant
             && end.kind != Kind::Fail

@@ -11,7 +11,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::record::{Element, F};
-use crate::seen::{End, Op, Seen};
+use crate::seen::{Completion, Op, Seen};
 use crate::{Finding, Kind};
 
 use super::Oracle;
@@ -33,7 +33,7 @@ pub(super) struct LostUpdates {
 }
 
 impl LostUpdates {
-    fn added(&mut self, op: &Op, end: &End<'_>) {
+    fn added(&mut self, op: &Op, end: &Completion<'_>) {
         let Some(element) = op.details.element.clone() else {
             return;
         };

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashSet;
 
 use crate::record::{Element, F};
-use crate::seen::{End, Op, Seen, is_vague};
+use crate::seen::{Completion, Op, Seen, is_vague};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;
@@ -39,7 +39,7 @@ impl Lottery {
         }
     }
 
-    fn drew(&mut self, op: &Op, end: &End<'_>, round: i64) {
+    fn drew(&mut self, op: &Op, end: &Completion<'_>, round: i64) {
         self.tally.checked += 1;
         let lines = [op.line, end.line];
         if end.kind == Kind::Info {

@@ -8,7 +8,7 @@
 //! one of its own. Such a key belongs to whatever its owner holds.
 
 use crate::record::{F, LeftKey};
-use crate::seen::{End, Op, Seen, is_vague};
+use crate::seen::{Completion, Op, Seen, is_vague};
 use crate::{Finding, Header, Kind};
 
 use super::Oracle;
@@ -43,7 +43,7 @@ impl NoOrphan {
         }
     }
 
-    fn look(&mut self, op: &Op, end: &End<'_>) {
+    fn look(&mut self, op: &Op, end: &Completion<'_>) {
         self.tally.checked += 1;
         let Some(rare) = end.details.rare() else {
             return;

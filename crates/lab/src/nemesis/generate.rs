@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::topology::TopologyKind;
-use super::schedule::{Act, Schedule, Step};
+use super::schedule::{Act, Schedule, ScheduleStep};
 use super::target::Target;
 use super::{FaultSpec, When};
 
@@ -70,7 +70,7 @@ impl Schedule {
                     (start, Act::Start, plan.when),
                     (end, Act::Heal, When::AnyTime),
                 ];
-                steps.extend(both.map(|(at_ms, act, when)| Step {
+                steps.extend(both.map(|(at_ms, act, when)| ScheduleStep {
                     at_ms,
                     id,
                     act,

@@ -53,7 +53,7 @@ pub use links::LinkFault;
 pub use node_restart::NodeRestart;
 pub use partition::{Bytes, Partition};
 pub use run::{NemesisEvent, Phase};
-pub use schedule::{Act, SCHEDULE_VERSION, Schedule, Step};
+pub use schedule::{Act, SCHEDULE_VERSION, Schedule, ScheduleStep};
 pub use spec::FaultSpec;
 pub use target::Target;
 

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, sleep_until};
 
 use super::aim::{PATIENCE, When};
-use super::schedule::{Act, Schedule, Step};
+use super::schedule::{Act, Schedule, ScheduleStep};
 use super::{Field, Injection, NemesisError};
 
 /// How often the primary is looked for between steps.
@@ -152,7 +152,7 @@ impl<R: FnMut(NemesisEvent)> Player<'_, '_, R> {
         }
     }
 
-    async fn step(&mut self, step: &Step) -> Result<(), NemesisError> {
+    async fn step(&mut self, step: &ScheduleStep) -> Result<(), NemesisError> {
         match step.act {
             Act::Start => {
                 let mut fault = step.what.build();
@@ -170,7 +170,7 @@ impl<R: FnMut(NemesisEvent)> Player<'_, '_, R> {
 
     /// Waits for whom the fault is to strike, where it does not begin before. If nobody
     /// comes it begins all the same.
-    async fn await_holder(&mut self, step: &Step) {
+    async fn await_holder(&mut self, step: &ScheduleStep) {
         if step.act == Act::Heal {
             return;
         }

@@ -21,7 +21,7 @@ pub enum Act {
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct ScheduleStep {
     /// Not before so many ms after the begin of the run.
     pub at_ms: u64,
     /// Which fault, by number from 0; its start and its healing bear the same.
@@ -46,7 +46,7 @@ pub struct Schedule {
     /// How long the run is, in ms.
     pub duration_ms: u64,
     /// In the order in which they are done.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScheduleStep>,
 }
 
 impl Schedule {
@@ -56,7 +56,7 @@ impl Schedule {
         for (id, (at_ms, until_ms, what)) in (0..).zip(faults) {
             for (at_ms, act) in [(*at_ms, Act::Start), (*until_ms, Act::Heal)] {
                 let what = what.clone();
-                steps.push(Step {
+                steps.push(ScheduleStep {
                     at_ms,
                     id,
                     act,
@@ -80,7 +80,7 @@ impl Schedule {
         }
     }
 
-    pub(super) fn sorted(seed: u64, duration_ms: u64, mut steps: Vec<Step>) -> Schedule {
+    pub(super) fn sorted(seed: u64, duration_ms: u64, mut steps: Vec<ScheduleStep>) -> Schedule {
         // What ends at a moment ends before the next begins.
         steps.sort_by_key(|step| (step.at_ms, step.act == Act::Start, step.id));
         Schedule {

@@ -153,7 +153,7 @@ impl<S: fmt::Debug> fmt::Debug for Node<S> {
 /// A transition as an action of stateright's. It holds both ends, so that the
 /// next state need not be looked for again and a name can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step<S> {
+pub struct Edge<S> {
     /// The state before.
     pub from: S,
     /// The transition.
@@ -162,7 +162,7 @@ pub struct Step<S> {
 
 impl<Y: System> Model for Adapter<Y> {
     type State = Node<Y::State>;
-    type Action = Step<Y::State>;
+    type Action = Edge<Y::State>;
 
     fn init_states(&self) -> Vec<Self::State> {
         self.system.initial().into_iter().map(Node::new).collect()
@@ -172,7 +172,7 @@ impl<Y: System> Model for Adapter<Y> {
         let from = node.state;
         self.system.successors(&from, &mut |transition| {
             if transition.overflow == 0 {
-                actions.push(Step { from, transition });
+                actions.push(Edge { from, transition });
             }
         });
     }
@@ -206,7 +206,7 @@ impl<Y: System> Model for Adapter<Y> {
 
 /// A path of stateright's as ours. None if it has no state, which stateright
 /// rules out.
-pub fn path_of<S: Copy>(path: stateright::Path<Node<S>, Step<S>>) -> Option<Path<S>> {
+pub fn path_of<S: Copy>(path: stateright::Path<Node<S>, Edge<S>>) -> Option<Path<S>> {
     let mut nodes = path.into_vec().into_iter();
     let (first, mut taken) = nodes.next()?;
     let mut steps: Vec<(Action, S)> = Vec::new();

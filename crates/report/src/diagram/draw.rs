@@ -6,7 +6,7 @@ use std::fmt::Write;
 use lockproof_trace::{Event, FaultEvent, Lane, Mark, Step, Trace, words};
 
 use super::escape;
-use super::layout::{BANNER, End, Flight, GUTTER, HEAD, Layout, between, flights, spans};
+use super::layout::{Arrival, BANNER, Flight, GUTTER, HEAD, Layout, between, flights, spans};
 
 /// Half the width of a belief bar.
 const BAR: i32 = 6;
@@ -246,14 +246,14 @@ impl Canvas<'_> {
         }
     }
 
-    fn arrow(&mut self, class: &str, (x, from): (i32, usize), to: i32, end: End) {
+    fn arrow(&mut self, class: &str, (x, from): (i32, usize), to: i32, end: Arrival) {
         let way = (to - x).signum();
         let (x1, y1) = (x + 5 * way, self.layout.y[from]);
         let (x2, last, kind) = match end {
-            End::Arrives(step) => (to - 6 * way, step, ""),
-            End::Ignored(step) => (to - 6 * way, step, " ign"),
-            End::Lost(step) => (self.layout.lost_x(x, to), step, " lost"),
-            End::Open => (self.layout.lost_x(x, to), usize::MAX, " open"),
+            Arrival::Arrives(step) => (to - 6 * way, step, ""),
+            Arrival::Ignored(step) => (to - 6 * way, step, " ign"),
+            Arrival::Lost(step) => (self.layout.lost_x(x, to), step, " lost"),
+            Arrival::Open => (self.layout.lost_x(x, to), usize::MAX, " open"),
         };
         let y2 = match self.layout.y.get(last) {
             Some(y) => *y,
@@ -267,8 +267,8 @@ impl Canvas<'_> {
             until + 1
         );
         match end {
-            End::Lost(_) => put!(self, "<path class=\"x\" d=\"{}\"/>", cross(x2, y2)),
-            End::Open => {}
+            Arrival::Lost(_) => put!(self, "<path class=\"x\" d=\"{}\"/>", cross(x2, y2)),
+            Arrival::Open => {}
             _ => put!(self, "<path class=\"a\" d=\"{}\"/>", tip(x1, y1, x2, y2)),
         }
         self.out.push_str("</g>\n");

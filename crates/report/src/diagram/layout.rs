@@ -92,7 +92,7 @@ impl Layout {
 
 /// Where a message's request or reply ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum Arrival {
     /// It arrives in this step.
     Arrives(usize),
     /// It arrives in this step, but nobody waits for it any more.
@@ -109,16 +109,16 @@ pub struct Flight {
     pub client: u8,
     pub node: u8,
     pub sent: usize,
-    pub request: End,
+    pub request: Arrival,
     /// From the step that executed it.
-    pub reply: Option<(usize, End)>,
+    pub reply: Option<(usize, Arrival)>,
 }
 
 impl Flight {
     fn lose(&mut self, step: usize) {
         match &mut self.reply {
-            Some((_, end @ End::Open)) => *end = End::Lost(step),
-            None if self.request == End::Open => self.request = End::Lost(step),
+            Some((_, end @ Arrival::Open)) => *end = Arrival::Lost(step),
+            None if self.request == Arrival::Open => self.request = Arrival::Lost(step),
             _ => {}
         }
     }
@@ -141,7 +141,7 @@ pub fn flights(trace: &Trace) -> Vec<Flight> {
                 client,
                 node,
                 sent: i,
-                request: End::Open,
+                request: Arrival::Open,
                 reply: None,
             });
             continue;
@@ -160,15 +160,15 @@ pub fn flights(trace: &Trace) -> Vec<Flight> {
         };
         match step.event {
             Event::Execute { .. } => {
-                flight.request = End::Arrives(i);
-                flight.reply = Some((i, End::Open));
+                flight.request = Arrival::Arrives(i);
+                flight.reply = Some((i, Arrival::Open));
             }
             Event::Deliver { ignored, .. } => {
                 if let Some((_, end)) = &mut flight.reply {
                     *end = if ignored {
-                        End::Ignored(i)
+                        Arrival::Ignored(i)
                     } else {
-                        End::Arrives(i)
+                        Arrival::Arrives(i)
                     };
                 }
             }

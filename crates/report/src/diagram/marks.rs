@@ -6,7 +6,7 @@ use lockproof_trace::{Event, FaultEvent, Mark, Outcome, words};
 
 use super::draw::{Canvas, GAP, colour, cross, put};
 use super::escape;
-use super::layout::{End, GUTTER};
+use super::layout::{Arrival, GUTTER};
 
 /// Characters of a label that fit beside a client's lane, and a node's.
 const CLIENT_LABEL: usize = 26;
@@ -148,10 +148,10 @@ impl Canvas<'_> {
         for flight in &self.flights {
             let client = self.layout.client_x(flight.client);
             let node = self.layout.node_x(flight.node);
-            if flight.request == End::Lost(step) {
+            if flight.request == Arrival::Lost(step) {
                 return self.layout.lost_x(client, node);
             }
-            if matches!(flight.reply, Some((_, End::Lost(s))) if s == step) {
+            if matches!(flight.reply, Some((_, Arrival::Lost(s))) if s == step) {
                 return self.layout.lost_x(node, client);
             }
         }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::clients::Which;
 use crate::record::F;
-use crate::seen::{End, Op};
+use crate::seen::{Completion, Op};
 use crate::{Header, Kind};
 
 /// What is known of a client at the time of a removal; more accuses more.
@@ -138,7 +138,7 @@ impl Holders {
     }
 
     /// Its acquire ended.
-    pub(super) fn acquired(&mut self, op: &Op, client: u32, end: &End<'_>) {
+    pub(super) fn acquired(&mut self, op: &Op, client: u32, end: &Completion<'_>) {
         let state = self.states.entry(client).or_default();
         let held = state.keys.entry(op.key).or_default();
         held.acquiring = false;

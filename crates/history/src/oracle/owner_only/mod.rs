@@ -42,7 +42,7 @@ mod removal;
 use rustc_hash::FxHashMap;
 
 use crate::record::{Command, F, Rare, Record};
-use crate::seen::{End, Op, Seen, is_vague};
+use crate::seen::{Completion, Op, Seen, is_vague};
 use crate::{Finding, Header, Kind, Process};
 
 use super::Oracle;
@@ -174,7 +174,7 @@ impl OwnerOnly {
         }
     }
 
-    fn command_ended(&mut self, command: &Command, end: &End<'_>) {
+    fn command_ended(&mut self, command: &Command, end: &Completion<'_>) {
         let (Some(id), Some(argv)) = (command.id, &command.argv) else {
             return;
         };
@@ -349,7 +349,7 @@ impl OwnerOnly {
         }
     }
 
-    fn acquired(&mut self, op: &Op, client: u32, end: &End<'_>) {
+    fn acquired(&mut self, op: &Op, client: u32, end: &Completion<'_>) {
         self.holders.acquired(op, client, end);
         let ending = Ending {
             key: op.key,

@@ -1,7 +1,7 @@
 //! What clients do by themselves, and the faults that strike them.
 
 use super::Visit;
-use super::{OVERFLOW_GENERATIONS, OVERFLOW_POISON, OVERFLOW_TABLE, Step};
+use super::{OVERFLOW_GENERATIONS, OVERFLOW_POISON, OVERFLOW_TABLE, Successor};
 use crate::lock::{Op, Phase};
 use crate::world::catalogue::Fault;
 use crate::world::client::{Symbolic, THREADS};
@@ -11,7 +11,7 @@ use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
 use crate::world::world::World;
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// Feeds an input to a client's automaton and carries out what it puts out.
     pub(super) fn feed(&mut self, client: usize, input: Symbolic) {
         let world = self.world;
@@ -231,7 +231,7 @@ impl<L: Log> Step<'_, L> {
         let world = self.world;
         if self.sends > 0 && world.left(&self.state, Fault::ClientPause) > 0 {
             for held in 1..=self.sends {
-                let mut step = Step {
+                let mut step = Successor {
                     fault: true,
                     ..self.clone()
                 };
@@ -255,7 +255,7 @@ impl World {
         let client = index as u8;
         let fresh = self.class(state, index) == self.fresh;
         if self.left(state, Fault::ClientRestart) > 0 && (!fresh || self.crashed(state, index)) {
-            let mut step = Step::fault(self, state, Fault::ClientRestart);
+            let mut step = Successor::fault(self, state, Fault::ClientRestart);
             step.start_again(index);
             step.finish(Move::ClientRestart { client }, visit);
         }
@@ -263,12 +263,12 @@ impl World {
             return;
         }
         if self.left(state, Fault::ClientCrash) > 0 {
-            let mut step = Step::fault(self, state, Fault::ClientCrash);
+            let mut step = Successor::fault(self, state, Fault::ClientCrash);
             step.crash(index);
             step.finish(Move::Crash { client }, visit);
         }
         if self.paused(state, index).is_some() {
-            let mut step = Step::from(self, state);
+            let mut step = Successor::from(self, state);
             step.resume(index);
             step.finish(Move::Resume { client }, visit);
             return;
@@ -285,21 +285,21 @@ impl World {
         let facts = &self.tables.facts[usize::from(class)];
         for op in [Op::Acquire, Op::Release] {
             if self.tables.step(class, Symbolic::Call(op)).is_some() {
-                let mut step = Step::from(self, state);
+                let mut step = Successor::from(self, state);
                 step.call(index, op);
                 step.finish_act(client, Act::Call(op), visit);
             }
         }
         for thread in 0..THREADS as u8 {
             if facts.ready & 1 << thread != 0 && !self.reply_is_due(state, index, thread) {
-                let mut step = Step::from(self, state);
+                let mut step = Successor::from(self, state);
                 step.feed(index, Symbolic::Wake(thread));
                 step.finish_act(client, Act::Wake(thread), visit);
             }
             self.choices(state, index, thread, visit);
         }
         if facts.phase == Phase::Held && state.get(fields.effect) != 2 {
-            let mut step = Step::from(self, state);
+            let mut step = Successor::from(self, state);
             step.write(index);
             step.finish(Move::Write { client }, visit);
         }
@@ -321,7 +321,7 @@ impl World {
             if self.config.at_ticks && at_ticks != 0 && at_ticks != value {
                 continue;
             }
-            let mut step = Step::from(self, state);
+            let mut step = Successor::from(self, state);
             step.feed(index, Symbolic::Choose { thread, value });
             step.finish_act(client, Act::Choose(thread, value), visit);
         }
@@ -352,12 +352,12 @@ impl World {
         let class = state.get(fields.local) as u16;
         let fresh = class == self.fresh;
         if self.left(state, Fault::ClientPause) > 0 && !fresh {
-            let mut step = Step::fault(self, state, Fault::ClientPause);
+            let mut step = Successor::fault(self, state, Fault::ClientPause);
             step.state.set(fields.status, 2);
             step.finish(Move::Pause { client }, visit);
         }
         if self.left(state, Fault::Overrun) > 0 && self.must_end(state, index) {
-            let mut step = Step::fault(self, state, Fault::Overrun);
+            let mut step = Successor::fault(self, state, Fault::Overrun);
             step.state.set(fields.overrun, 1);
             step.finish(Move::Overrun { client }, visit);
         }
@@ -369,7 +369,7 @@ impl World {
                 let Some(skew) = skews.iter().position(|skew| *skew == offset) else {
                     continue;
                 };
-                let mut step = Step::fault(self, state, Fault::ClientSkew);
+                let mut step = Successor::fault(self, state, Fault::ClientSkew);
                 step.state.set(fields.skew, skew);
                 step.feed(index, Symbolic::Skew(ticks));
                 step.judge_validity(index);

@@ -3,7 +3,7 @@
 // A new fault or move must not slip through.
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use super::Step;
+use super::Successor;
 use super::Visit;
 use crate::world::catalogue::Fault;
 use crate::world::config::Promotion;
@@ -12,7 +12,7 @@ use crate::world::log::{Log, Note};
 use crate::world::moves::Move;
 use crate::world::world::World;
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// The server is gone for good, and its replica takes its place.
     fn fail_over(&mut self, node: usize, lost: usize) {
         self.promote(node, lost);
@@ -113,13 +113,13 @@ impl World {
         let node = index as u8;
         for client in 0..self.clients.len() {
             if self.runs(state, client) && self.uses_old(state, client, index) {
-                let mut step = Step::from(self, state);
+                let mut step = Successor::from(self, state);
                 step.state.set(self.moved(client, index), 1);
                 let client = client as u8;
                 step.finish(Move::Notice { client, node }, visit);
             }
         }
-        let mut step = Step::from(self, state);
+        let mut step = Successor::from(self, state);
         step.demote(index);
         step.finish(Move::Demote { node }, visit);
     }
@@ -143,7 +143,7 @@ impl World {
             if (0..lost).any(|fewer| replica(fewer) == replica(lost)) {
                 continue;
             }
-            let mut step = Step::fault(self, state, fault);
+            let mut step = Successor::fault(self, state, fault);
             let (node, writes) = (index as u8, lost);
             let lost = lost as u8;
             let taken = match promotion {
@@ -183,7 +183,7 @@ impl World {
         let asked_for = self.tables.waits() || self.config.asks_for_replicas();
         let matters = asked_for || Promotion::ALL.iter().any(promotes);
         if matters && state.get(self.nodes[index].promoted) == 1 {
-            let mut step = Step::from(self, state);
+            let mut step = Successor::from(self, state);
             step.rejoin(index);
             step.finish(Move::Rejoin { node: index as u8 }, visit);
         }

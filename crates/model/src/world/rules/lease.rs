@@ -5,14 +5,14 @@
 //! lock: an attempt that failed before does not count, one whose end nobody knows
 //! does.
 
-use super::Step;
+use super::Successor;
 use crate::lock::Phase;
 use crate::world::client::Limit;
 use crate::world::layout::{Field, State};
 use crate::world::log::Log;
 use crate::world::world::World;
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// The counter of the acquire that runs.
     fn attempt(&self, client: usize) -> Field {
         let fields = &self.world.clients[client];

@@ -5,7 +5,7 @@
 //! manual, Replication). A replica that reports has everything a tick later; of
 //! one that is silent nobody knows what it has.
 
-use super::Step;
+use super::Successor;
 use super::Visit;
 use crate::world::catalogue::Fault;
 use crate::world::layout::State;
@@ -13,7 +13,7 @@ use crate::world::log::{Log, Note};
 use crate::world::moves::Move;
 use crate::world::world::World;
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// A tick for what the node's servers hear of their replicas.
     pub(super) fn tick_silence(&mut self, node: usize) {
         let world = self.world;
@@ -92,7 +92,7 @@ impl World {
         let (node, fields, gone) = (index as u8, &self.nodes[index], self.config.gone());
         for (old, field) in [(false, fields.silent), (true, fields.old_silent)] {
             if (1..gone).contains(&state.get(field)) {
-                let mut step = Step::<L>::from(self, state);
+                let mut step = Successor::<L>::from(self, state);
                 step.state.set(field, gone);
                 step.log.note(|| Note::Gone { node: index, old });
                 step.finish(Move::Refuse { node, old }, visit);
@@ -102,12 +102,12 @@ impl World {
             return;
         }
         if !self.in_touch(state, index) {
-            let mut step = Step::from(self, state);
+            let mut step = Successor::from(self, state);
             step.state.set(fields.silent, 0);
             step.catch_up(index, true);
             step.finish(Move::Regain { node }, visit);
         } else if self.left(state, Fault::MinReplicas) > 0 {
-            let mut step = Step::fault(self, state, Fault::MinReplicas);
+            let mut step = Successor::fault(self, state, Fault::MinReplicas);
             step.state.set(fields.silent, 1);
             step.finish(Move::FallSilent { node }, visit);
         }

@@ -1,7 +1,7 @@
 //! What can happen in a state: `World` as a transition system.
 //!
 //! The rules, and what each fault switch adds to them, are told in
-//! docs/model.md; this module is their exact form, a file a theme. A `Step` is
+//! docs/model.md; this module is their exact form, a file a theme. A `Successor` is
 //! one transition in the making: a copy of the state that the rule edits, and
 //! the flags that properties raise on the way.
 
@@ -183,7 +183,7 @@ impl World {
 
 /// A transition in the making.
 #[derive(Clone)]
-struct Step<'w, L> {
+struct Successor<'w, L> {
     world: &'w World,
     state: State,
     violates: PropertySet,
@@ -197,9 +197,9 @@ struct Step<'w, L> {
     log: L,
 }
 
-impl<'w, L: Log> Step<'w, L> {
+impl<'w, L: Log> Successor<'w, L> {
     fn from(world: &'w World, state: &State) -> Self {
-        Step {
+        Successor {
             world,
             state: *state,
             violates: 0,
@@ -214,7 +214,7 @@ impl<'w, L: Log> Step<'w, L> {
 
     /// A step that spends one of a fault's budget.
     fn fault(world: &'w World, state: &State, fault: Fault) -> Self {
-        let mut step = Step::from(world, state);
+        let mut step = Successor::from(world, state);
         world.spend(&mut step.state, fault);
         step.fault = true;
         step

@@ -2,7 +2,7 @@
 
 use super::Visit;
 use super::{
-    OVERFLOW_BLURRED, OVERFLOW_COUNTER, OVERFLOW_POISON, OVERFLOW_SLOTS, OVERFLOW_TABLE, Step,
+    OVERFLOW_BLURRED, OVERFLOW_COUNTER, OVERFLOW_POISON, OVERFLOW_SLOTS, OVERFLOW_TABLE, Successor,
 };
 use crate::world::catalogue::Fault;
 use crate::world::client::Symbolic;
@@ -13,7 +13,7 @@ use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
 use crate::world::world::World;
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     pub(super) fn send(&mut self, client: usize, thread: u8, node: u8, command: u16) {
         let world = self.world;
         let skew = self.state.get(world.clients[client].skew);
@@ -292,7 +292,7 @@ impl World {
             }
             if let Content::Request(command) = message.content {
                 if !self.waits_for_node(state, &message) {
-                    let mut step = Step::from(self, state);
+                    let mut step = Successor::from(self, state);
                     step.execute(index, slot, message, command);
                     step.finish(
                         Move::Execute {
@@ -303,7 +303,7 @@ impl World {
                     );
                 }
             } else if self.runs(state, index) {
-                let mut step = Step::from(self, state);
+                let mut step = Successor::from(self, state);
                 step.deliver(index, slot, message);
                 step.finish_act(client, Act::Deliver(place), visit);
             }
@@ -323,7 +323,7 @@ impl World {
     ) {
         let (client, place) = (index as u8, slot as u8);
         if self.left(state, Fault::Loss) > 0 {
-            let mut step = Step::fault(self, state, Fault::Loss);
+            let mut step = Successor::fault(self, state, Fault::Loss);
             step.lose(index, slot, message);
             step.judge_the_dead();
             step.finish(
@@ -336,7 +336,7 @@ impl World {
         }
         let (_, size) = self.config.switch(Fault::Delay);
         if self.left(state, Fault::Delay) > 0 && message.allowance == 0 {
-            let mut step = Step::fault(self, state, Fault::Delay);
+            let mut step = Successor::fault(self, state, Fault::Delay);
             let delayed = Message {
                 allowance: size,
                 ..message

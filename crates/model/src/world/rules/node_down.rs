@@ -4,7 +4,7 @@
 //! (RFC 9293, section 3.5.2: a reset), so the client knows that its command was not
 //! executed. It hears of it before the next tick; the server may be back by then.
 
-use super::Step;
+use super::Successor;
 use super::Visit;
 use super::nodes::Kept;
 use crate::world::catalogue::Fault;
@@ -52,7 +52,7 @@ impl WorldConfig {
     }
 }
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     pub(super) fn tick_down(&mut self, node: usize) {
         let field = self.world.nodes[node].down;
         let down = self.state.get(field);
@@ -86,7 +86,7 @@ impl World {
         }
         let down = state.get(field);
         if down > self.config.least_down() {
-            let mut step = Step::from(self, state);
+            let mut step = Successor::from(self, state);
             step.state.set(field, 0);
             step.finish(Move::NodeUp { node }, visit);
         }
@@ -98,7 +98,7 @@ impl World {
                 continue;
             }
             for kept in self.config.kept() {
-                let mut step = Step::fault(self, state, fault);
+                let mut step = Successor::fault(self, state, fault);
                 step.restart(index, kept);
                 step.state.set(field, 1);
                 let kept = kept as u8;

@@ -1,7 +1,7 @@
 //! Servers: what they hold, and the faults that strike them.
 
 use super::Visit;
-use super::{OVERFLOW_BLURRED, Step};
+use super::{OVERFLOW_BLURRED, Successor};
 use crate::world::catalogue::Fault;
 use crate::world::config::Promotion;
 use crate::world::layout::{Field, State};
@@ -18,7 +18,7 @@ pub(super) enum Kept {
     All,
 }
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// The same change to all that a node holds: in memory, on its disk, in
     /// its replica, whatever that lacks, and in its old server. `clocks` says by how
     /// many ticks their clocks move, and whether time passes with it.
@@ -140,7 +140,7 @@ impl World {
             return;
         }
         if self.node_paused(state, index).is_some() {
-            let mut step = Step::from(self, state);
+            let mut step = Successor::from(self, state);
             step.state.set(fields.pause, 0);
             step.finish(Move::ResumeNode { node }, visit);
             return;
@@ -148,7 +148,7 @@ impl World {
         let keyspace = state.get(fields.keyspace);
         let synced = state.get(fields.synced);
         if fields.synced.exists() && synced != keyspace {
-            let mut step = Step::from(self, state);
+            let mut step = Successor::from(self, state);
             step.copy(fields.synced, fields.keyspace);
             step.state.set(fields.lagging, 0);
             step.finish(Move::Fsync { node }, visit);
@@ -172,19 +172,19 @@ impl World {
         ];
         for (fault, kept, restart) in restarts {
             if self.left(state, fault) > 0 {
-                let mut step = Step::fault(self, state, fault);
+                let mut step = Successor::fault(self, state, fault);
                 step.restart(index, kept);
                 step.finish(restart, visit);
             }
         }
         if self.left(state, Fault::NodePause) > 0 {
-            let mut step = Step::fault(self, state, Fault::NodePause);
+            let mut step = Successor::fault(self, state, Fault::NodePause);
             step.state.set(fields.pause, 1);
             step.finish(Move::PauseNode { node }, visit);
         }
         if self.left(state, Fault::ClockJump) > 0 {
             for back in [false, true] {
-                let mut step = Step::fault(self, state, Fault::ClockJump);
+                let mut step = Successor::fault(self, state, Fault::ClockJump);
                 let jumped = &self.tables.jump[usize::from(back)];
                 let size = i64::from(self.tables.needs.jump);
                 let ticks = if back { -size } else { size };

@@ -1,6 +1,6 @@
 //! Links that swallow what is sent on them.
 
-use super::Step;
+use super::Successor;
 use super::Visit;
 use crate::world::catalogue::Fault;
 use crate::world::config::WorldConfig;
@@ -31,7 +31,7 @@ impl WorldConfig {
     }
 }
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// What is on its way on a link that swallows one way is lost.
     #[inline]
     pub(super) fn swallow(&mut self) {
@@ -83,7 +83,7 @@ impl World {
             let (client, node) = ((index / nodes) as u8, (index % nodes) as u8);
             let field = self.cut[index];
             if state.get(field) != 0 {
-                let mut step = Step::from(self, state);
+                let mut step = Successor::from(self, state);
                 step.state.set(field, 0);
                 step.finish(Move::Heal { client, node }, visit);
                 continue;
@@ -92,7 +92,7 @@ impl World {
                 continue;
             }
             if self.left(state, Fault::Partition) > 0 {
-                let mut step = Step::fault(self, state, Fault::Partition);
+                let mut step = Successor::fault(self, state, Fault::Partition);
                 step.state.set(field, BOTH);
                 step.rewrite_messages(usize::from(client), |message| {
                     message.held || message.node != node
@@ -101,7 +101,7 @@ impl World {
             }
             if self.left(state, Fault::PartitionOneWay) > 0 {
                 for (way, replies) in [(REQUESTS, false), (REPLIES, true)] {
-                    let mut step = Step::fault(self, state, Fault::PartitionOneWay);
+                    let mut step = Successor::fault(self, state, Fault::PartitionOneWay);
                     step.state.set(field, way);
                     let cut = Move::CutOneWay {
                         client,

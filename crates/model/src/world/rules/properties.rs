@@ -1,6 +1,6 @@
 //! What the properties say to a step.
 
-use super::{RELEASED, Step};
+use super::{RELEASED, Successor};
 use crate::lock::{Op, Phase};
 use crate::world::catalogue::{Branching, Safety};
 use crate::world::client::Ending;
@@ -11,7 +11,7 @@ use crate::world::message::{Content, Message};
 use crate::world::node::Holders;
 use crate::world::world::NodeFields;
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// How an operation ended, and what the properties say to that.
     pub(super) fn end(
         &mut self,

@@ -1,6 +1,6 @@
 //! Ticks, and who has to act before the next one.
 
-use super::Step;
+use super::Successor;
 use super::Visit;
 use crate::lock::Phase;
 use crate::world::catalogue::{Fault, Safety};
@@ -12,7 +12,7 @@ use crate::world::moves::Move;
 use crate::world::tables::Facts;
 use crate::world::world::World;
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// One tick for everybody; `drift` names a client whose clock advances by
     /// another number of ticks.
     fn tick(&mut self, drift: Option<(usize, u8)>) {
@@ -115,7 +115,7 @@ impl<L: Log> Step<'_, L> {
     }
 }
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// A disk, a replica or an old server still has something of the client's.
     fn can_come_back(&self, client: usize) -> bool {
         let world = self.world;
@@ -138,7 +138,7 @@ impl World {
         if !self.time_may_pass(state) {
             return;
         }
-        let mut step = Step::from(self, state);
+        let mut step = Successor::from(self, state);
         step.tick(None);
         step.finish(Move::Tick, visit);
         if self.left(state, Fault::ClientDrift) == 0 {
@@ -149,7 +149,7 @@ impl World {
                 let skew = state.get(self.clients[client].skew) + usize::from(ticks);
                 let range = 1..=self.tables.needs.skews.len();
                 if range.contains(&skew) {
-                    let mut step = Step::fault(self, state, Fault::ClientDrift);
+                    let mut step = Successor::fault(self, state, Fault::ClientDrift);
                     step.tick(Some((client, ticks)));
                     step.finish(
                         Move::Drift {

@@ -7,7 +7,7 @@
 //! writes came since its last command.
 
 use super::Visit;
-use super::{OVERFLOW_WAIT, Step};
+use super::{OVERFLOW_WAIT, Successor};
 use crate::world::client::THREADS;
 use crate::world::layout::{Field, State};
 use crate::world::log::{Log, Note};
@@ -16,7 +16,7 @@ use crate::world::moves::Move;
 use crate::world::tables::Tables;
 use crate::world::world::World;
 
-impl<L: Log> Step<'_, L> {
+impl<L: Log> Successor<'_, L> {
     /// A WAIT reaches its node. If the replica is known to have all that it
     /// asks for, the answer comes at once; otherwise the server holds it back.
     pub(super) fn begin_wait(&mut self, client: usize, slot: usize, message: Message, ticks: u8) {
@@ -235,7 +235,7 @@ impl World {
         if message.old || !self.has_replica(state, node) || !self.in_touch(state, node) {
             return;
         }
-        let mut step = Step::from(self, state);
+        let mut step = Successor::from(self, state);
         step.acknowledge(index, message);
         let (client, slot) = (index as u8, slot as u8);
         step.finish(Move::Acknowledge { client, slot }, visit);
