@@ -385,3 +385,23 @@ fn what_is_allowed_is_not_complained_about() {
         assert!(complaints.is_empty(), "{path}: {complaints:?}");
     }
 }
+
+/// The guided hunt is a workspace of its own, which no other test builds.
+#[test]
+fn the_guided_hunt_depends_on_the_crates_that_its_targets_name() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = std::fs::read_to_string(root.join("fuzz/Cargo.toml")).unwrap();
+    let mut files = Vec::new();
+    rust_files(&root.join("tests/fuzz"), &mut files);
+    rust_files(&root.join("fuzz/fuzz_targets"), &mut files);
+    let text: String = files
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    for (name, _) in text.match_indices("lockproof_") {
+        let rest = &text[name + "lockproof_".len()..];
+        let end = rest.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(0);
+        let dependency = format!("\nlockproof-{} = ", &rest[..end]);
+        assert!(manifest.contains(&dependency), "{dependency}");
+    }
+}
