@@ -100,7 +100,7 @@ fn own_threads() -> usize {
 }
 
 /// Runs a subcommand; its panic becomes a failure.
-pub fn guarded(work: impl FnOnce() -> Ended) -> Ended {
+pub fn caught(work: impl FnOnce() -> Ended) -> Ended {
     let tell = take_hook();
     set_hook(Box::new(move |info| {
         let words = words(info.payload());

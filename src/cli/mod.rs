@@ -192,15 +192,15 @@ pub fn main() -> ExitCode {
         command => {
             let memory = cli.max_memory.map(|mb| mb << 20);
             let memory = memory.unwrap_or_else(supervisor::default_memory);
-            supervisor::supervise(memory, || told(guarded(command)))
+            supervisor::supervise(memory, || told(caught(command)))
         }
     }
 }
 
 /// Runs a subcommand; signals ask it to end, and panics are failures.
-fn guarded(command: Command) -> Ended {
+fn caught(command: Command) -> Ended {
     signals::catch().map_err(Failure::internal)?;
-    machine::guarded(|| run(command))
+    machine::caught(|| run(command))
 }
 
 fn run(command: Command) -> Ended {

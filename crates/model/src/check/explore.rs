@@ -234,7 +234,7 @@ pub fn explore<Y: System + 'static>(
     options: ExploreOptions,
     progress: impl Fn(Progress) + Send + Sync + 'static,
 ) -> Exploration<Y::State> {
-    let search = guarded(|| Search::run(&system, &options, Box::new(progress)));
+    let search = catch_panic(|| Search::run(&system, &options, Box::new(progress)));
     let search = match search
         .map_err(StopReason::Panicked)
         .and_then(|search| search)
@@ -297,7 +297,7 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
             if options.branching >> goal & 1 == 0 || stop.is_some() {
                 continue;
             }
-            match guarded(|| sweep::sweep(system, &self.searched, goal, &options.should_stop))
+            match catch_panic(|| sweep::sweep(system, &self.searched, goal, &options.should_stop))
                 .and_then(|swept| swept)
             {
                 Ok(Swept::Free) => {}
@@ -378,7 +378,7 @@ impl<S> Exploration<S> {
 }
 
 /// Runs code of the system's; its panic becomes an error.
-pub(super) fn guarded<T>(task: impl FnOnce() -> T) -> Result<T, String> {
+pub(super) fn catch_panic<T>(task: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(task)).map_err(|panic| panic_text(&*panic))
 }
 

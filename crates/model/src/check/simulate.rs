@@ -13,7 +13,7 @@ use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::explore::{ExploreOptions, Path, ShouldStop, StopReason, guarded};
+use super::explore::{ExploreOptions, Path, ShouldStop, StopReason, catch_panic};
 use crate::world::walk::step;
 use crate::world::{Action, System};
 
@@ -69,7 +69,7 @@ pub fn simulate<Y: System>(system: &Y, options: &SimulateOptions) -> Simulation<
         stop_reason: None,
         violations: Vec::new(),
     };
-    if let Err(text) = guarded(|| walk_all(system, options, &mut found)) {
+    if let Err(text) = catch_panic(|| walk_all(system, options, &mut found)) {
         found.stop_reason = Some(StopReason::Panicked(text));
     }
     found

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use stateright::{Model, Property};
 
 use super::Path;
-use super::explore::guarded;
+use super::explore::catch_panic;
 use crate::world::{Action, PropertySet, System, Transition};
 
 /// Draws the path to the state that is looked at.
@@ -257,7 +257,7 @@ pub fn serve_explorer<Y: System + 'static>(
     // into an error that says what to do.
     drop(TcpListener::bind(address).map_err(|source| ServeError::Bind { address, source })?);
     let model = Adapter::new(system).with_svg(svg);
-    let served = guarded(|| drop(model.checker().serve(address)));
+    let served = catch_panic(|| drop(model.checker().serve(address)));
     Err(ServeError::Ended(
         served
             .err()

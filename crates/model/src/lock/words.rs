@@ -98,7 +98,7 @@ const BASE: [&str; 6] = ["ipairs", "select", "tonumber", "tostring", "type", "un
 /// Not in the libraries: hidden state, or of no use.
 const WITHOUT: [&str; 5] = ["gmatch", "foreach", "foreachi", "getn", "maxn"];
 /// Locked tables, by the number of their guard.
-const GUARDED: [&str; 6] = [
+const READ_ONLY: [&str; 6] = [
     "string",
     "table",
     "math",
@@ -153,7 +153,10 @@ fn guard(machine: &mut Machine, word: Word, number: u16) -> TableId {
 
 /// Makes a table one that may only be read, and whose missing fields are errors.
 fn lock(machine: &mut Machine, table: TableId, name: &str) {
-    let number = GUARDED.iter().position(|known| *known == name).unwrap_or(0);
+    let number = READ_ONLY
+        .iter()
+        .position(|known| *known == name)
+        .unwrap_or(0);
     let meta = guard(machine, Word::Missing, number as u16 + 1);
     if let Some(table) = machine.heap.get_mut(table) {
         table.meta = Some(meta);
@@ -290,7 +293,7 @@ impl ClientHost {
 
     fn missing(&self, vm: &Vm<'_>, native: Native, args: &[Value]) -> Returned {
         let name = shown(args.get(1));
-        let table = guarded(native);
+        let table = read_only_table(native);
         if table == "lock" && name == "token" {
             let token = self.token.clone();
             return Ok(vec![token.map_or(Value::Nil, Value::Text)]);
@@ -308,14 +311,14 @@ fn hint(name: &str) -> Option<&'static str> {
     found.map(|(_, hint)| *hint)
 }
 
-fn guarded(native: Native) -> &'static str {
+fn read_only_table(native: Native) -> &'static str {
     let index = usize::from(native.node).wrapping_sub(1);
-    GUARDED.get(index).copied().unwrap_or("")
+    READ_ONLY.get(index).copied().unwrap_or("")
 }
 
 fn assigned(vm: &Vm<'_>, native: Native, args: &[Value]) -> Stop {
     let name = shown(args.get(1));
-    vm.error(match guarded(native) {
+    vm.error(match read_only_table(native) {
         "" => format!(
             "`{name}` can not be assigned: a lock file has no global variables; write `local {name}`, or keep it in `self`"
         ),

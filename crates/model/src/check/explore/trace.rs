@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::engine::Searched;
-use super::{Path, ShouldStop, guarded};
+use super::{Path, ShouldStop, catch_panic};
 use crate::world::{Action, System};
 
 /// States that a thread takes at a time.
@@ -81,7 +81,7 @@ fn parents<Y: System>(
     };
     if second.is_none() {
         // Deep and narrow systems would spend their time on starting threads.
-        return guarded(|| parents_in_block(system, first, wanted));
+        return catch_panic(|| parents_in_block(system, first, wanted));
     }
     let blocks: Vec<_> = [first].into_iter().chain(second).chain(blocks).collect();
     let next = AtomicUsize::new(0);
@@ -141,10 +141,10 @@ pub(super) fn on_threads<T: Send>(
 ) -> Result<Vec<T>, String> {
     let threads = threads.max(1);
     std::thread::scope(|scope| {
-        let start = |_| std::thread::Builder::new().spawn_scoped(scope, || guarded(&task));
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, || catch_panic(&task));
         let handles: Vec<_> = (0..threads).map_while(|at| start(at).ok()).collect();
         // What no thread could be had for is done here.
-        let own = (handles.len()..threads).map(|_| guarded(&task));
+        let own = (handles.len()..threads).map(|_| catch_panic(&task));
         let own: Vec<_> = own.collect();
         let join = |handle: std::thread::ScopedJoinHandle<'_, Result<T, String>>| {
             handle
