@@ -28,7 +28,7 @@ pub(super) struct Session {
     waits: BTreeMap<u8, (u8, u64)>,
     /// Virtual time: threads whose connection was refused, and that have not heard of it.
     refused: BTreeSet<u8>,
-    /// The last command of each thread.
+    /// Virtual time: the last command of each thread.
     commands: BTreeMap<u8, Vec<Vec<u8>>>,
     /// `None`: virtual time.
     clock: Option<RealClock>,
@@ -373,7 +373,9 @@ impl Session {
         // Its connection's task writes it when this one waits, not before.
         self.journal.sent(number, node, &argv);
         self.waits.insert(thread, (node, number));
-        self.commands.insert(thread, argv);
+        if self.clock.is_none() {
+            self.commands.insert(thread, argv);
+        }
         Ok(())
     }
 }
