@@ -21,6 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use super::Exit;
+use super::supervisor::Signals;
 
 struct Flags {
     /// The next signal ends the process.
@@ -36,6 +37,14 @@ static FLAGS: OnceLock<Flags> = OnceLock::new();
 /// # Errors
 /// What the system says.
 pub fn catch() -> io::Result<()> {
+    // One that came when half of its handler's work is registered would be lost.
+    let waiting = Signals::block()?;
+    let registered = register();
+    waiting.unblock();
+    registered
+}
+
+fn register() -> io::Result<()> {
     let flags = FLAGS.get_or_init(|| Flags {
         at_once: Arc::new(AtomicBool::new(true)),
         came: Arc::default(),

@@ -26,6 +26,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 pub use confine::confine;
 pub use page::{begin_part, must_give_up, must_stop, watch};
+pub use watcher::Signals;
 
 /// What a check may take unless told otherwise.
 pub const TIME: Duration = Duration::from_secs(3600);
