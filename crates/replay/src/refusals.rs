@@ -99,7 +99,8 @@ impl Replay<'_> {
     /// Of what else the client does in this step, something is refused by the same node.
     fn is_refused_again(&self, (of_client, by_node, _): Key) -> bool {
         let rest = self.trace.steps.iter().enumerate().skip(self.at + 1);
-        let mut now = rest.take_while(|(_, step)| is_consequence(&step.event));
+        let mut now =
+            rest.take_while(|(_, step)| is_consequence(&step.event) || is_loss(&step.event));
         now.any(|(at, step)| match &step.event {
             Event::Send {
                 client,
