@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use lockproof_campaign::session::{Audience, Ground, SessionError, Watch};
+use lockproof_campaign::session::{Audience, SessionError};
 use lockproof_lab::binaries;
 use lockproof_lab::proxy::ProxyKind;
 use lockproof_lab::proxy::toxiproxy;
 use lockproof_lab::topology::Attachment;
 use lockproof_scenario::Scenario;
-use lockproof_torture::free::{FreeRun, Now};
+use lockproof_torture::free::{FreeRun, Ground, Now, Watch};
 
 use super::real::Real;
 use super::screen::{self, Screen};

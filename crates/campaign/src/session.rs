@@ -3,22 +3,18 @@
 //! `torture` and `scenario run --free` do the same work and differ in what they put
 //! beside it.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::shell;
 use lockproof_history::{JudgeOptions, Judgement, ORACLES};
-use lockproof_lab::binaries::Binary;
-use lockproof_lab::clock::Library;
 use lockproof_lab::nemesis::FaultSpec;
-use lockproof_lab::proxy::ProxyKind;
-use lockproof_lab::topology::{Attachment, TopologyKind};
+use lockproof_lab::topology::TopologyKind;
 use lockproof_model::lock::LockFile;
 use lockproof_report::model::Environment;
 use lockproof_scenario::Scenario;
 use lockproof_torture::agreement;
-use lockproof_torture::free::{self, FreeError, FreeOptions, FreeRun, Now};
+use lockproof_torture::free::{self, FreeError, FreeOptions, FreeRun, Ground, Watch};
 use lockproof_torture::setting;
 use lockproof_torture::strikes::Strike;
 
@@ -41,9 +37,6 @@ pub trait Audience {
     /// No further run is to begin.
     fn is_over(&self) -> bool;
 }
-
-/// Who is told how one run goes.
-pub type Watch<'a> = dyn FnMut(&Now) -> ControlFlow<()> + Send + 'a;
 
 /// Why runs were not played to their end.
 #[derive(Debug, thiserror::Error)]
@@ -93,21 +86,6 @@ impl SessionError {
             _ => false,
         }
     }
-}
-
-/// What free runs run on.
-#[derive(Clone)]
-pub struct Ground {
-    /// This program: it is actor and worker.
-    pub program: PathBuf,
-    /// The server program.
-    pub server: Binary,
-    /// The clock library.
-    pub library: Library,
-    /// What stands in every link.
-    pub proxy: ProxyKind,
-    /// Servers that are there already, in place of servers of our own.
-    pub attach: Option<Attachment>,
 }
 
 /// The free runs of one scenario.
@@ -301,17 +279,12 @@ impl Session<'_> {
         seed: u64,
         history: PathBuf,
     ) -> FreeOptions {
-        let ground = self.ground.clone();
         FreeOptions {
             scenario: scenario.clone(),
             lock: lock.clone(),
             seed,
             duration: self.duration,
-            program: ground.program,
-            binary: ground.server,
-            library: ground.library,
-            proxy: ground.proxy,
-            attach: ground.attach,
+            ground: self.ground.clone(),
             history,
         }
     }

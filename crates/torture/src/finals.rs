@@ -31,8 +31,12 @@ pub(super) async fn conclude(
         json!({ "keys": keys(options, topology).await, "after_ms": grace.as_millis() as u64 });
     recorder.say(Process::Harness, Kind::Ok, "final-keys", value);
     let before = recorder.tally().acquired;
-    let mut crew = Crew::start(options.program.clone(), vec![probe], recorder.clone())
-        .map_err(FreeError::Clients)?;
+    let mut crew = Crew::start(
+        options.ground.program.clone(),
+        vec![probe],
+        recorder.clone(),
+    )
+    .map_err(FreeError::Clients)?;
     let deadline = Instant::now() + Duration::from_millis(patience_ms(options)) + 4 * ttl(options);
     while !crew.has_ended() && Instant::now() < deadline {
         // Sentinel may change its mind after the last fault. That nobody is primary

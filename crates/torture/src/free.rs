@@ -44,18 +44,25 @@ pub struct FreeOptions {
     pub seed: u64,
     /// How long clients work.
     pub duration: Duration,
+    /// What it runs on.
+    pub ground: Ground,
+    /// Where the history goes.
+    pub history: PathBuf,
+}
+
+/// What free runs run on.
+#[derive(Clone)]
+pub struct Ground {
     /// This program: it is actor and worker.
     pub program: PathBuf,
     /// The server program.
-    pub binary: Binary,
+    pub server: Binary,
     /// The clock library.
     pub library: Library,
     /// What stands in every link.
     pub proxy: ProxyKind,
     /// Servers that are there already, in place of servers of our own.
     pub attach: Option<Attachment>,
-    /// Where the history goes.
-    pub history: PathBuf,
 }
 
 /// What a run leaves behind apart from its history.
@@ -148,7 +155,7 @@ pub async fn run(options: &FreeOptions, watch: &mut Watch<'_>) -> Result<FreeRun
     let began = Instant::now();
     let (servers, store_only) = (topology_options(options), store_options(options));
     let starting = async { tokio::join!(Topology::start(&servers), Server::start(&store_only)) };
-    let started = match options.attach {
+    let started = match options.ground.attach {
         // Servers of somebody else's are joined as a whole, so that they can be left.
         Some(_) => Some(starting.await),
         None => unless(|| watch(&early(began)).is_break(), starting).await,
@@ -213,7 +220,7 @@ async fn play(
             )
         })
         .collect();
-    let mut crew = Crew::start(options.program.clone(), orders, recorder.clone())
+    let mut crew = Crew::start(options.ground.program.clone(), orders, recorder.clone())
         .map_err(FreeError::Clients)?;
     let setup_seconds = began.elapsed().as_secs_f64();
 
@@ -226,7 +233,7 @@ async fn play(
     let seconds = working.elapsed().as_secs_f64();
     struck.map(drop)?;
     topology.check_alive()?;
-    if options.attach.is_some() {
+    if options.ground.attach.is_some() {
         // Whether somebody else's servers live only they can say.
         topology.wait_healthy(HEALTH_PATIENCE).await?;
     }
@@ -285,11 +292,11 @@ fn history_error(options: &FreeOptions, source: io::Error) -> FreeError {
 
 async fn header(options: &FreeOptions, topology: &Topology) -> Header {
     let scenario = &options.scenario;
-    let mut versions = match options.attach {
+    let mut versions = match options.ground.attach {
         Some(_) => topology.attached_versions().await,
         None => [(
-            options.binary.name.clone(),
-            options.binary.version.to_string(),
+            options.ground.server.name.clone(),
+            options.ground.server.version.to_string(),
         )]
         .into(),
     };

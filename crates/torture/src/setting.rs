@@ -60,15 +60,15 @@ pub(super) fn topology_options(options: &FreeOptions) -> TopologyOptions {
         node_args: node_arguments(scenario),
         // One more for the probe after the run.
         clients: scenario.clients.count as u16 + 1,
-        proxy: options.proxy.clone(),
-        clocks: Some(options.library.clone()),
+        proxy: options.ground.proxy.clone(),
+        clocks: Some(options.ground.library.clone()),
         lock_key: KEY.into(),
         latency_ms: scenario.topology.latency_ms,
-        attach: options.attach.clone(),
+        attach: options.ground.attach.clone(),
         seed: options.seed,
         ..TopologyOptions::new(
             topology_kind(&options.scenario, &options.lock),
-            options.binary.clone(),
+            options.ground.server.clone(),
         )
     }
 }
@@ -89,7 +89,7 @@ fn node_arguments(scenario: &Scenario) -> Vec<String> {
 }
 
 pub(super) fn store_options(options: &FreeOptions) -> ServerOptions {
-    ServerOptions::new(options.binary.clone())
+    ServerOptions::new(options.ground.server.clone())
 }
 
 /// The schedule of this seed.
@@ -125,7 +125,7 @@ pub(super) fn orders(
     let owner = owner_of(client as u8, scenario.clients.shared_owner);
     Orders {
         process: client,
-        adapter: (options.program.clone(), vec!["worker".into()]),
+        adapter: (options.ground.program.clone(), vec!["worker".into()]),
         init: Init {
             id: 0,
             protocol: PROTOCOL.into(),
