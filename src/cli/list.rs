@@ -3,9 +3,9 @@
 use clap::ValueEnum;
 use comfy_table::Table;
 use comfy_table::presets;
+use lockproof_lab::nemesis;
 use lockproof_model::lock::{LockFile, builtin_names};
 use lockproof_model::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
-use lockproof_scenario::FREE_FAULTS;
 
 use super::{Ended, Exit, Failure, screen};
 
@@ -92,7 +92,7 @@ fn faults() -> Vec<[String; 2]> {
 }
 
 fn nemesis() -> Vec<[String; 2]> {
-    FREE_FAULTS
+    nemesis::FAULTS
         .iter()
         .map(|fault| {
             let settings = match fault.settings {

@@ -12,13 +12,11 @@
 //! `docs/scenarios.md` is the guide, `docs/scenario.schema.json` the schema that
 //! editors read.
 
-mod faults;
 mod file;
 mod observed;
 mod registry;
 mod validate;
 
-pub use faults::{FREE_FAULTS, FreeFault};
 pub use file::{
     Clients, Expectation, Kind, Model, Nemesis, Persistence, Published, Range, Run, SCHEMA,
     Scenario, Topology, Workload, WorkloadKind,

@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lockproof_history::{Event, Kind, Process};
+use lockproof_lab::nemesis::FaultInfo;
 use serde_json::Value;
 
 /// What became of a fault.
@@ -86,20 +87,10 @@ enum SpanEnd {
     Busy,
 }
 
-/// These do all that they do at once.
-const AT_ONCE: [&str; 7] = [
-    "client-pause",
-    "client-crash",
-    "client-restart",
-    "node-restart",
-    "power-loss",
-    "clock-jump",
-    "reset",
-];
-
 impl FaultSpan {
     fn meets(&self, client: u32, span: &Span, until: u64, end: SpanEnd) -> bool {
-        let last = match AT_ONCE.contains(&&*self.name) {
+        let at_once = FaultInfo::of(&self.name).is_some_and(|info| info.at_once);
+        let last = match at_once {
             true => self.started.or(self.to),
             false => self.to,
         };

@@ -42,13 +42,13 @@ pub async fn with(
     spec: FaultSpec,
     during: impl AsyncFnOnce(&mut Topology),
 ) {
-    let mut fault = spec.build();
+    let (name, mut fault) = (spec.name(), spec.build());
     let mut field = Field::new(topology, clients);
     let told = match fault.start(&mut field).await {
         Ok(told) => told,
         Err(error) => panic!("{error}; the servers' logs:\n{}", field.topology.logs()),
     };
-    println!("{}: {told}", fault.name());
+    println!("{name}: {told}");
     during(field.topology).await;
     fault.heal(&mut field).await.unwrap();
     // Healing twice is harmless.

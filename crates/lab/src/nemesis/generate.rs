@@ -130,7 +130,7 @@ fn definite(draw: &mut ChaCha8Rng, plan: &Plan) -> FaultSpec {
     let mut what = plan.faults[choice as usize].clone();
     // One split for the whole fault: its majority is what its minority left over.
     let (few, many) = halves(draw, plan.kind.nodes());
-    for targets in what.targets_mut() {
+    for targets in what.groups_mut() {
         let mut definite = Vec::new();
         for target in targets.iter() {
             match target {
@@ -169,7 +169,7 @@ fn halves(draw: &mut ChaCha8Rng, nodes: u16) -> (Vec<u16>, Vec<u16>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::partition::Bytes;
+    use super::super::Bytes;
     use super::*;
 
     fn plan(together: u16) -> Plan {
@@ -251,7 +251,7 @@ mod tests {
                     Act::Heal => assert_eq!(open.remove(step.what.name()), Some(step.id)),
                 }
                 let mut what = step.what.clone();
-                let targets = what.targets_mut().into_iter().flatten();
+                let targets = what.groups_mut().into_iter().flatten();
                 assert!(targets.into_iter().all(|target| !target.is_draw()));
             }
             assert!(open.is_empty());

@@ -14,29 +14,15 @@
 //! could say in which order).
 
 mod aim;
-mod client_crash;
-mod client_pause;
-mod client_skew;
 mod clients;
-mod clock_drift;
-mod clock_jump;
-mod clocks;
 mod error;
-mod failover;
-mod felled;
+mod fault;
 mod flows;
 mod generate;
-mod links;
-mod node_restart;
-mod partition;
-mod power_loss;
 mod run;
 mod schedule;
-mod server_pause;
-mod spec;
 mod strike_clients;
 mod target;
-mod wait_timeout;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -46,15 +32,13 @@ use serde_json::Value;
 pub use aim::{Aim, Holding, When};
 pub use clients::{Clients, NoClients};
 pub use error::NemesisError;
-pub use failover::{Failover, How};
+pub use fault::{
+    Bytes, FAULTS, Failover, FaultInfo, FaultSpec, How, LinkFault, NodeRestart, Partition,
+};
 pub use flows::{Flow, flows};
 pub use generate::Plan;
-pub use links::LinkFault;
-pub use node_restart::NodeRestart;
-pub use partition::{Bytes, Partition};
 pub use run::{NemesisEvent, Phase};
 pub use schedule::{Act, SCHEDULE_VERSION, Schedule, ScheduleStep};
-pub use spec::FaultSpec;
 pub use target::Target;
 
 use super::topology::Topology;
@@ -85,9 +69,6 @@ pub type Struck<'a> = Pin<Box<dyn Future<Output = Result<Value, NemesisError>> +
 
 /// A fault that can be put in force and healed.
 pub trait Injection: Send {
-    /// Its catalogue name, such as `partition`.
-    fn name(&self) -> &'static str;
-
     /// Puts it in force; resolves when it is. After an error it may be in force
     /// in part, and is to be healed all the same.
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a>;

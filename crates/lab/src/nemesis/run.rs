@@ -64,7 +64,7 @@ pub struct NemesisEvent {
 struct Player<'r, 'f, R> {
     field: &'r mut Field<'f>,
     recorder: R,
-    open: BTreeMap<u32, Box<dyn Injection>>,
+    open: BTreeMap<u32, (&'static str, Box<dyn Injection>)>,
     primary: Option<u16>,
 }
 
@@ -156,12 +156,12 @@ impl<R: FnMut(NemesisEvent)> Player<'_, '_, R> {
         match step.act {
             Act::Start => {
                 let mut fault = step.what.build();
-                let name = fault.name();
+                let name = step.what.name();
                 let spec = serde_json::to_value(&step.what).unwrap_or_default();
                 self.tell(Some(step.id), name, Phase::Starting, spec);
                 let started = self.start(fault.as_mut()).await;
                 // Kept also after an error: it may be in force in part.
-                self.open.insert(step.id, fault);
+                self.open.insert(step.id, (name, fault));
                 self.tell_done(step.id, name, Phase::Started, started)
             }
             Act::Heal => self.heal(step.id).await,
@@ -208,10 +208,9 @@ impl<R: FnMut(NemesisEvent)> Player<'_, '_, R> {
     }
 
     async fn heal(&mut self, id: u32) -> Result<(), NemesisError> {
-        let Some(mut fault) = self.open.remove(&id) else {
+        let Some((name, mut fault)) = self.open.remove(&id) else {
             return Ok(());
         };
-        let name = fault.name();
         self.tell(Some(id), name, Phase::Healing, json!({}));
         let mut healed = fault.heal(self.field).await;
         // During a failover of the servers' own nobody may be primary, or a dead

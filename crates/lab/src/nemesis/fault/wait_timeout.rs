@@ -5,8 +5,8 @@
 //! counts on WAIT.
 
 use super::partition::{Bytes, Partition};
-use super::target::Target;
-use super::{Field, Injection, Struck};
+use crate::nemesis::target::Target;
+use crate::nemesis::{Field, Injection, Struck};
 
 /// The primary's replication is held.
 #[derive(Clone, Debug)]
@@ -25,10 +25,6 @@ impl WaitTimeout {
 }
 
 impl Injection for WaitTimeout {
-    fn name(&self) -> &'static str {
-        "wait-timeout"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         self.0.start(field)
     }

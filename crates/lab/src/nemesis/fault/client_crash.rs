@@ -5,9 +5,9 @@
 
 use serde_json::json;
 
-use super::strike_clients::{failed, processes, those_there, undo};
-use super::target::{Target, named_clients};
-use super::{Field, Injection, Struck};
+use crate::nemesis::strike_clients::{failed, processes, those_there, undo};
+use crate::nemesis::target::{Target, named_clients};
+use crate::nemesis::{Field, Injection, Struck};
 
 /// Clients are dead until healed.
 #[derive(Clone, Debug)]
@@ -38,13 +38,6 @@ impl ClientCrash {
 }
 
 impl Injection for ClientCrash {
-    fn name(&self) -> &'static str {
-        match self.same_owner {
-            true => "client-restart",
-            false => "client-crash",
-        }
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             let named = named_clients(&self.clients, field.topology).await?;

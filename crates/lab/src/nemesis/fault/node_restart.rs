@@ -6,10 +6,10 @@
 
 use serde_json::json;
 
-use super::super::topology::Party;
 use super::felled::Felled;
-use super::target::{Target, names, resolve};
-use super::{Field, Injection, Struck};
+use crate::nemesis::target::{Target, names, resolve};
+use crate::nemesis::{Field, Injection, Struck};
+use crate::topology::Party;
 
 /// Servers are dead until healed.
 #[derive(Clone, Debug)]
@@ -29,10 +29,6 @@ impl NodeRestart {
 }
 
 impl Injection for NodeRestart {
-    fn name(&self) -> &'static str {
-        "node-restart"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             for party in resolve(&self.servers, field).await? {

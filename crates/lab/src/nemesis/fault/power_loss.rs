@@ -10,12 +10,12 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::super::server::Persistence;
-use super::super::topology::Party;
-use super::aim::{PATIENCE, When};
 use super::felled::Felled;
-use super::target::{Target, names, resolve};
-use super::{Field, Injection, Struck};
+use crate::nemesis::aim::{PATIENCE, When};
+use crate::nemesis::target::{Target, names, resolve};
+use crate::nemesis::{Field, Injection, Struck};
+use crate::server::Persistence;
+use crate::topology::Party;
 
 /// Servers lose power until healed.
 #[derive(Clone, Debug)]
@@ -37,10 +37,6 @@ impl PowerLoss {
 }
 
 impl Injection for PowerLoss {
-    fn name(&self) -> &'static str {
-        "power-loss"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             let parties = resolve(&self.servers, field).await?;

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::super::topology::Party;
 use super::clocks::{set_clocks, set_right};
-use super::target::{Target, names, resolve};
-use super::{Field, Injection, Struck};
+use crate::nemesis::target::{Target, names, resolve};
+use crate::nemesis::{Field, Injection, Struck};
+use crate::topology::Party;
 
 /// Clocks run at a wrong rate.
 #[derive(Clone, Debug)]
@@ -27,10 +27,6 @@ impl ClockDrift {
 }
 
 impl Injection for ClockDrift {
-    fn name(&self) -> &'static str {
-        "clock-drift"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             self.struck = resolve(&self.servers, field).await?;

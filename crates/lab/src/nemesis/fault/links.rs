@@ -6,11 +6,11 @@
 
 use serde_json::json;
 
-use super::super::proxy::{Cut, Direction, LinkAction};
-use super::super::topology::{LinkName, Topology};
-use super::flows::{Flow, apply_each, apply_links, flows, links_of, none_found};
-use super::target::{Target, names, processes_among, resolve};
-use super::{Field, Injection, Struck};
+use crate::nemesis::flows::{Flow, apply_each, apply_links, flows, links_of, none_found};
+use crate::nemesis::target::{Target, names, processes_among, resolve};
+use crate::nemesis::{Field, Injection, Struck};
+use crate::proxy::{Cut, Direction, LinkAction};
+use crate::topology::{LinkName, Topology};
 
 /// What is done to the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl LinkFault {
         })
     }
 
-    async fn set(&self, topology: &Topology, on: bool) -> Result<(), super::NemesisError> {
+    async fn set(&self, topology: &Topology, on: bool) -> Result<(), crate::nemesis::NemesisError> {
         let whole: Vec<LinkName> = links_of(&self.struck);
         match (self.harm, on) {
             (LinkHarm::Reset, true) => {
@@ -121,10 +121,6 @@ impl LinkFault {
 }
 
 impl Injection for LinkFault {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             let between = resolve(&self.between, field).await?;

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::strike_clients::{failed, processes, those_there, undo};
-use super::target::{Target, named_clients};
-use super::{Field, Injection, Struck};
+use crate::nemesis::strike_clients::{failed, processes, those_there, undo};
+use crate::nemesis::target::{Target, named_clients};
+use crate::nemesis::{Field, Injection, Struck};
 
 /// Clients stand still.
 #[derive(Clone, Debug)]
@@ -24,10 +24,6 @@ impl ClientPause {
 }
 
 impl Injection for ClientPause {
-    fn name(&self) -> &'static str {
-        "client-pause"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             let named = named_clients(&self.clients, field.topology).await?;

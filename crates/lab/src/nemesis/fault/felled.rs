@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::topology::{Party, Topology, TopologyError};
-use super::NemesisError;
+use crate::nemesis::NemesisError;
+use crate::topology::{Party, Topology, TopologyError};
 
 /// What a fault did to the process of a server.
 #[derive(Clone, Copy, Debug)]

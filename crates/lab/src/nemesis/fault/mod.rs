@@ -1,115 +1,162 @@
-//! Faults as a schedule writes them.
+//! The faults of free runs, a file a fault: what strikes, behind one table.
 //!
-//! A spec is data: it can be kept, compared and read by a person. What strikes is
-//! the [`Injection`] that is built from it.
+//! A [`FaultSpec`] is data, as scenarios and schedules write it: it can be kept, compared
+//! and read by a person. What strikes is the [`Injection`] that is built from it.
 
-// A new fault or move must not slip through.
+// A new fault must not slip through.
 #![deny(clippy::wildcard_enum_match_arm)]
+
+mod client_crash;
+mod client_pause;
+mod client_skew;
+mod clock_drift;
+mod clock_jump;
+mod clocks;
+mod failover;
+mod felled;
+mod links;
+mod node_restart;
+mod partition;
+mod power_loss;
+mod server_pause;
+mod wait_timeout;
+
+pub use failover::{Failover, How};
+pub use links::LinkFault;
+pub use node_restart::NodeRestart;
+pub use partition::{Bytes, Partition};
 
 use serde::{Deserialize, Serialize};
 
 use super::Injection;
-use super::client_crash::ClientCrash;
-use super::client_pause::ClientPause;
-use super::client_skew::ClientSkew;
-use super::clock_drift::ClockDrift;
-use super::clock_jump::ClockJump;
-use super::failover::{Failover, How};
-use super::links::{LinkFault, LinkHarm};
-use super::node_restart::NodeRestart;
-use super::partition::{Bytes, Partition};
-use super::power_loss::PowerLoss;
-use super::server_pause::ServerPause;
 use super::target::Target;
-use super::wait_timeout::WaitTimeout;
 use crate::topology::TopologyKind;
+use client_crash::ClientCrash;
+use client_pause::ClientPause;
+use client_skew::ClientSkew;
+use clock_drift::ClockDrift;
+use clock_jump::ClockJump;
+use links::LinkHarm;
+use power_loss::PowerLoss;
+use server_pause::ServerPause;
+use wait_timeout::WaitTimeout;
 
-/// One fault and whom it strikes. `between` and `and` are the two groups whose
-/// links are struck.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
-#[allow(missing_docs)] // the groups mean the same everywhere
-pub enum FaultSpec {
-    /// Bytes stop; `one_way` stops only what `between` says.
-    Partition {
-        between: Vec<Target>,
-        and: Vec<Target>,
-        one_way: bool,
-        bytes: Bytes,
-    },
-    /// Bytes are late, one way by `latency_ms` plus or minus up to `jitter_ms`.
-    SlowNetwork {
-        between: Vec<Target>,
-        and: Vec<Target>,
-        latency_ms: u32,
-        jitter_ms: u32,
-    },
-    /// Bytes trickle, each way at `kb_per_s` kB a second.
-    Bandwidth {
-        between: Vec<Target>,
-        and: Vec<Target>,
-        kb_per_s: u32,
-    },
-    /// Connections are reset, once.
-    Reset {
-        between: Vec<Target>,
-        and: Vec<Target>,
-    },
-    /// Connections are ended, and new ones refused.
-    Refuse {
-        between: Vec<Target>,
-        and: Vec<Target>,
-    },
-    /// Ends of connections are `ms` late.
-    SlowClose {
-        between: Vec<Target>,
-        and: Vec<Target>,
-        ms: u32,
-    },
-    /// Connections end after `bytes` each way.
-    DataLimit {
-        between: Vec<Target>,
-        and: Vec<Target>,
-        bytes: u64,
-    },
-    /// Clients stand still.
-    ClientPause { clients: Vec<Target> },
-    /// Clients die, and are replaced when it heals.
-    ClientCrash { clients: Vec<Target> },
-    /// Clients die, and start again with the same owner ids when it heals.
-    ClientRestart { clients: Vec<Target> },
-    /// Clients' wall clocks are off by `ms`.
-    ClientSkew { clients: Vec<Target>, ms: i64 },
-    /// Servers stand still.
-    ServerPause { servers: Vec<Target> },
-    /// Servers die, and are restarted when it heals.
-    NodeRestart { servers: Vec<Target> },
-    /// Servers lose what they wrote in the last `lost_ms`, and die.
-    PowerLoss { servers: Vec<Target>, lost_ms: u32 },
-    /// Servers' wall clocks leap by `ms`.
-    ClockJump { servers: Vec<Target>, ms: i64 },
-    /// Servers' wall clocks run at `rate_millionths` of true speed.
-    ClockDrift {
-        servers: Vec<Target>,
-        rate_millionths: u32,
-    },
-    /// Another node becomes primary; replication stopped `lag_ms` before, and the
-    /// clients in `stay` do not hear of it.
-    Failover {
-        how: How,
-        lag_ms: u32,
-        stay: Vec<Target>,
-    },
-    /// Replication from the primary stops.
-    WaitTimeout {},
+/// What people are told of a fault that the nemesis can inject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultInfo {
+    /// As scenario files write it.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub meaning: &'static str,
+    /// Its settings besides `fault`.
+    pub settings: &'static [&'static str],
+    /// It does all that it does as it begins.
+    pub at_once: bool,
+}
+
+impl FaultInfo {
+    /// The fault with this name.
+    pub fn of(name: &str) -> Option<&'static FaultInfo> {
+        FAULTS.iter().find(|info| info.name == name)
+    }
+}
+
+/// The faults: name, meaning, the groups that they strike (in brackets) and their other
+/// settings.
+macro_rules! faults {
+    ($($fault:ident $name:literal $($when:ident)?, $meaning:literal:
+        [$($group:ident)*] $($setting:ident: $type:ty),*;)*) => {
+        /// One fault and whom it strikes. `between` and `and` are the two groups whose
+        /// links are struck.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(tag = "fault", deny_unknown_fields)]
+        #[allow(missing_docs)] // settings mean the same everywhere
+        pub enum FaultSpec {
+            $(#[doc = $meaning] #[serde(rename = $name)]
+            $fault { $($group: Vec<Target>,)* $($setting: $type,)* },)*
+        }
+
+        /// All of them: links, clients, servers, clocks, replication.
+        pub const FAULTS: &[FaultInfo] = &[$(FaultInfo {
+            name: $name,
+            meaning: $meaning,
+            settings: &[$(stringify!($group),)* $(stringify!($setting),)*],
+            at_once: faults!(is $($when)?),
+        },)*];
+
+        impl FaultSpec {
+            /// Its catalogue name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(FaultSpec::$fault { .. } => $name,)*
+                }
+            }
+
+            /// The groups that it strikes, by the names of their settings.
+            pub fn groups(&self) -> Vec<(&'static str, &[Target])> {
+                match self {
+                    $(FaultSpec::$fault { $($group,)* .. } => {
+                        vec![$((stringify!($group), $group.as_slice())),*]
+                    })*
+                }
+            }
+
+            /// The groups that it strikes, to be changed.
+            pub(super) fn groups_mut(&mut self) -> Vec<&mut Vec<Target>> {
+                match self {
+                    $(FaultSpec::$fault { $($group,)* .. } => vec![$($group),*],)*
+                }
+            }
+        }
+    };
+    (is) => { false };
+    (is at_once) => { true };
+}
+
+faults! {
+    Partition "partition", "bytes between two groups stop, and are lost or late when it heals":
+        [between and] one_way: bool, bytes: Bytes;
+    SlowNetwork "slow-network", "bytes are late by latency_ms, plus or minus up to jitter_ms":
+        [between and] latency_ms: u32, jitter_ms: u32;
+    Bandwidth "bandwidth", "bytes trickle at kb_per_s kB a second, each way":
+        [between and] kb_per_s: u32;
+    Reset "reset" at_once, "connections are reset, once":
+        [between and];
+    Refuse "refuse", "connections are ended, and new ones refused":
+        [between and];
+    SlowClose "slow-close", "the ends of connections are ms late":
+        [between and] ms: u32;
+    DataLimit "data-limit", "connections end after so many bytes each way":
+        [between and] bytes: u64;
+    ClientPause "client-pause" at_once,
+        "client processes are stopped (SIGSTOP), and go on when it heals":
+        [clients];
+    ClientCrash "client-crash" at_once,
+        "client processes are killed, and replaced by new ones when it heals":
+        [clients];
+    ClientRestart "client-restart" at_once,
+        "client processes are killed, and start again with the same owner ids when it heals":
+        [clients];
+    ClientSkew "client-skew", "clients' wall clocks are off by ms":
+        [clients] ms: i64;
+    ServerPause "server-pause", "servers are stopped (SIGSTOP)":
+        [servers];
+    NodeRestart "node-restart" at_once, "servers are killed, and started again when it heals":
+        [servers];
+    PowerLoss "power-loss" at_once, "servers lose what they wrote in the last lost_ms, and die":
+        [servers] lost_ms: u32;
+    ClockJump "clock-jump" at_once, "servers' wall clocks leap by ms":
+        [servers] ms: i64;
+    ClockDrift "clock-drift", "servers' wall clocks run at rate_millionths of true speed":
+        [servers] rate_millionths: u32;
+    Failover "failover",
+        "another node becomes primary, lag_ms after replication stopped; clients in stay do not hear of it":
+        [stay] how: How, lag_ms: u32;
+    WaitTimeout "wait-timeout", "replication from the primary stops":
+        [];
 }
 
 impl FaultSpec {
-    /// Its catalogue name.
-    pub fn name(&self) -> &'static str {
-        self.build().name()
-    }
-
     /// The fault that strikes.
     pub fn build(&self) -> Box<dyn Injection> {
         let link = |name, harm, between: &[Target], and: &[Target]| -> Box<dyn Injection> {
@@ -255,55 +302,5 @@ impl FaultSpec {
     pub(super) fn names_the_holder(&self) -> bool {
         let mut groups = self.groups().into_iter();
         groups.any(|(_, group)| group.contains(&Target::TheHolder))
-    }
-
-    /// The groups that it strikes, by the names of their settings.
-    pub fn groups(&self) -> Vec<(&'static str, &[Target])> {
-        match self {
-            FaultSpec::Partition { between, and, .. }
-            | FaultSpec::SlowNetwork { between, and, .. }
-            | FaultSpec::Bandwidth { between, and, .. }
-            | FaultSpec::Reset { between, and }
-            | FaultSpec::Refuse { between, and }
-            | FaultSpec::SlowClose { between, and, .. }
-            | FaultSpec::DataLimit { between, and, .. } => {
-                vec![("between", between.as_slice()), ("and", and.as_slice())]
-            }
-            FaultSpec::ClientPause { clients }
-            | FaultSpec::ClientCrash { clients }
-            | FaultSpec::ClientRestart { clients }
-            | FaultSpec::ClientSkew { clients, .. } => vec![("clients", clients.as_slice())],
-            FaultSpec::ServerPause { servers }
-            | FaultSpec::NodeRestart { servers }
-            | FaultSpec::PowerLoss { servers, .. }
-            | FaultSpec::ClockJump { servers, .. }
-            | FaultSpec::ClockDrift { servers, .. } => vec![("servers", servers.as_slice())],
-            FaultSpec::Failover { stay, .. } => vec![("stay", stay.as_slice())],
-            FaultSpec::WaitTimeout {} => vec![],
-        }
-    }
-
-    /// The groups that it strikes, to be changed.
-    pub(super) fn targets_mut(&mut self) -> Vec<&mut Vec<Target>> {
-        match self {
-            FaultSpec::Partition { between, and, .. }
-            | FaultSpec::SlowNetwork { between, and, .. }
-            | FaultSpec::Bandwidth { between, and, .. }
-            | FaultSpec::Reset { between, and }
-            | FaultSpec::Refuse { between, and }
-            | FaultSpec::SlowClose { between, and, .. }
-            | FaultSpec::DataLimit { between, and, .. } => vec![between, and],
-            FaultSpec::ClientPause { clients }
-            | FaultSpec::ClientCrash { clients }
-            | FaultSpec::ClientRestart { clients }
-            | FaultSpec::ClientSkew { clients, .. } => vec![clients],
-            FaultSpec::ServerPause { servers }
-            | FaultSpec::NodeRestart { servers }
-            | FaultSpec::PowerLoss { servers, .. }
-            | FaultSpec::ClockJump { servers, .. }
-            | FaultSpec::ClockDrift { servers, .. } => vec![servers],
-            FaultSpec::Failover { stay, .. } => vec![stay],
-            FaultSpec::WaitTimeout {} => vec![],
-        }
     }
 }

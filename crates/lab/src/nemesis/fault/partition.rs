@@ -11,12 +11,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::own_network::drop_packets;
-use super::super::proxy::{Cut, Direction, LinkAction};
-use super::super::topology::{LinkName, Topology};
-use super::flows::{Flow, apply_all, apply_links, flows, links_of, none_found};
-use super::target::{Target, names, processes_among, resolve};
-use super::{Field, Injection, NemesisError, Struck};
+use crate::nemesis::flows::{Flow, apply_all, apply_links, flows, links_of, none_found};
+use crate::nemesis::target::{Target, names, processes_among, resolve};
+use crate::nemesis::{Field, Injection, NemesisError, Struck};
+use crate::own_network::drop_packets;
+use crate::proxy::{Cut, Direction, LinkAction};
+use crate::topology::{LinkName, Topology};
 
 /// What becomes of bytes that a partition stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,10 +55,6 @@ impl Partition {
 }
 
 impl Injection for Partition {
-    fn name(&self) -> &'static str {
-        "partition"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             let between = resolve(&self.between, field).await?;

@@ -5,10 +5,10 @@
 
 use serde_json::json;
 
-use super::super::topology::Party;
 use super::clocks::{set_clocks, set_right};
-use super::target::{Target, names, resolve};
-use super::{Field, Injection, Struck};
+use crate::nemesis::target::{Target, names, resolve};
+use crate::nemesis::{Field, Injection, Struck};
+use crate::topology::Party;
 
 /// Clocks are off.
 #[derive(Clone, Debug)]
@@ -30,10 +30,6 @@ impl ClockJump {
 }
 
 impl Injection for ClockJump {
-    fn name(&self) -> &'static str {
-        "clock-jump"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             self.struck = resolve(&self.servers, field).await?;

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::strike_clients::{failed, processes, those_there, undo};
-use super::target::{Target, resolve_clients};
-use super::{Field, Injection, Struck};
+use crate::nemesis::strike_clients::{failed, processes, those_there, undo};
+use crate::nemesis::target::{Target, resolve_clients};
+use crate::nemesis::{Field, Injection, Struck};
 
 /// Clients' clocks are off.
 #[derive(Clone, Debug)]
@@ -26,10 +26,6 @@ impl ClientSkew {
 }
 
 impl Injection for ClientSkew {
-    fn name(&self) -> &'static str {
-        "client-skew"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             let clients = resolve_clients(&self.clients, field).await?;

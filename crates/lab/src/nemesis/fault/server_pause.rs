@@ -5,10 +5,10 @@
 
 use serde_json::json;
 
-use super::super::topology::Party;
 use super::felled::Felled;
-use super::target::{Target, names, resolve};
-use super::{Field, Injection, Struck};
+use crate::nemesis::target::{Target, names, resolve};
+use crate::nemesis::{Field, Injection, Struck};
+use crate::topology::Party;
 
 /// Servers stand still.
 #[derive(Clone, Debug)]
@@ -28,10 +28,6 @@ impl ServerPause {
 }
 
 impl Injection for ServerPause {
-    fn name(&self) -> &'static str {
-        "server-pause"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(async move {
             for party in resolve(&self.servers, field).await? {

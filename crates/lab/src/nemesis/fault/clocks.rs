@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::clock::ServerClock;
-use super::super::topology::{Party, Topology};
-use super::NemesisError;
+use crate::clock::ServerClock;
+use crate::nemesis::NemesisError;
+use crate::topology::{Party, Topology};
 
 /// Changes clocks, and waits until their servers show it.
 pub(super) async fn set_clocks(

@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::super::topology::{Party, Topology, TopologyError, TopologyKind};
-use super::aim::{self, When};
 use super::felled::Felled;
 use super::partition::{Bytes, Partition};
-use super::target::{Target, resolve_clients};
-use super::{Field, Injection, NemesisError, Struck};
+use crate::nemesis::aim::{self, When};
+use crate::nemesis::target::{Target, resolve_clients};
+use crate::nemesis::{Field, Injection, NemesisError, Struck};
+use crate::topology::{Party, Topology, TopologyError, TopologyKind};
 
 /// What becomes of the old primary, or who asks for the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -211,10 +211,8 @@ impl Failover {
         match (topology.kind(), self.how) {
             (TopologyKind::Replicated { .. }, _) => {
                 topology.set_primary_of(heir, None).await?;
-                let rest = topology.nodes().filter_map(|party| match party {
-                    Party::Node(node) if node != old && node != heir => Some(node),
-                    _ => None,
-                });
+                let rest = 0..topology.kind().nodes();
+                let rest = rest.filter(|node| ![old, heir].contains(node));
                 for node in rest {
                     topology.follow_when_up(node, heir).await?;
                 }
@@ -347,10 +345,6 @@ async fn await_other(
 }
 
 impl Injection for Failover {
-    fn name(&self) -> &'static str {
-        "failover"
-    }
-
     fn start<'a>(&'a mut self, field: &'a mut Field<'_>) -> Struck<'a> {
         Box::pin(self.strike(field))
     }
