@@ -7,11 +7,11 @@ use lockproof_redis::ScriptEngine;
 use lockproof_trace::{self as trace, Setup};
 
 use crate::lock::{Config, Program};
-use crate::world::catalogue::{Fault, Harm, SizeUnit, Switch};
+use crate::world::WorldConfig;
+use crate::world::catalogue::{Beside, Fault, FaultInfo, Harm, SizeUnit, Switch};
 use crate::world::closure::{Closure, ClosureError, Needs, Subject};
 use crate::world::node::KeyRules;
 use crate::world::tables::Tables;
-use crate::world::{Promotion, WorldConfig};
 
 use super::{CheckError, Checker};
 
@@ -87,7 +87,7 @@ impl Checker<'_> {
         let sizes = &self.options.sizes;
         let longest = set
             .iter()
-            .filter(|switch| switch.fault.harm() == Harm::HoldsUp)
+            .filter(|switch| switch.fault.info().harm == Harm::HoldsUp)
             .map(|switch| switch.size.min(sizes.ttl_ticks + 1))
             .max();
         let usual = match longest {
@@ -145,7 +145,8 @@ impl Checker<'_> {
         let skew = find(set, Fault::ClientSkew);
         let step = skew.map_or(0, |skew| skew.size);
         let steps = skew.map_or(0, |skew| skew.budget);
-        let late = |switch: &&Switch| matches!(switch.fault.harm(), Harm::HoldsUp | Harm::Stops);
+        let late =
+            |switch: &&Switch| matches!(switch.fault.info().harm, Harm::HoldsUp | Harm::Stops);
         let stretch = set.iter().filter(late).map(|switch| switch.size).max();
         let stretch = stretch.unwrap_or(0);
         let parts = [sizes.ttl_ticks, stretch, drift, size(Fault::ClockJump), 3];
@@ -153,7 +154,7 @@ impl Checker<'_> {
         // stays over.
         let set_back = 2 * u32::from(step) * u32::from(steps);
         let horizon: u32 = parts.into_iter().map(u32::from).sum::<u32>() + set_back;
-        let harms = |harm: Harm| set.iter().any(|switch| switch.fault.harm() == harm);
+        let harms = |harm: Harm| set.iter().any(|switch| switch.fault.info().harm == harm);
         Needs {
             clients: sizes.clients,
             holds_max: if self.file.reentrant { 2 } else { 1 },
@@ -205,34 +206,18 @@ impl Checker<'_> {
         }
     }
 
-    /// A combination that the world does not follow: a server that stands still
-    /// or whose clock jumps while it holds a WAIT back, one that restarts or stands
-    /// still while it asks for its replica.
+    /// A combination that the world does not follow, if there is one.
     pub(super) fn unfollowed(&self, set: &[Switch]) -> Option<String> {
-        let first = |faults: &[Fault]| {
-            let on = |fault: &&Fault| find(set, **fault).is_some();
-            faults.iter().find(on).map(|fault| fault.info().id)
-        };
-        let told = |what, id| format!("{what} under {id} is not in the model yet");
-        let down = [Fault::NodeDown, Fault::DelayedRestart];
-        let waiting = [Fault::NodePause, Fault::ClockJump, down[0], down[1]];
-        let waiting = first(&waiting).filter(|_| self.waits(set));
-        let asking = first(&[
-            Fault::RestartNone,
-            Fault::RestartEverysec,
-            Fault::RestartAlways,
-            Fault::NodePause,
-            Fault::NodeDown,
-            Fault::DelayedRestart,
-        ]);
-        let asking = asking.filter(|_| find(set, Fault::MinReplicas).is_some());
-        let waiting = waiting.map(|id| told("WAIT", id));
-        let promoted = first(&Promotion::ALL.map(Promotion::fault));
-        let promoted = promoted.or_else(|| first(&down[1..])).zip(first(&down));
-        let promoted = promoted.filter(|(one, other)| one != other);
-        waiting
-            .or_else(|| asking.map(|id| told(Fault::MinReplicas.info().id, id)))
-            .or_else(|| promoted.map(|(one, id)| told(one, id)))
+        let told = |what: &str, id| format!("{what} under {id} is not in the model yet");
+        set.iter().find_map(|switch| {
+            let FaultInfo { id, not_beside, .. } = switch.fault.info();
+            not_beside.iter().find_map(|beside| match beside {
+                Beside::Wait => self.waits(set).then(|| told("WAIT", id)),
+                Beside::Fault(other) => {
+                    find(set, *other).map(|other| told(other.fault.info().id, id))
+                }
+            })
+        })
     }
 
     /// The lock sends WAIT, so its nodes have replicas, failover or not.

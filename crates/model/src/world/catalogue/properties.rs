@@ -1,0 +1,213 @@
+//! Properties.
+
+/// A property that a lock may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Property {
+    Safety(Safety),
+    Branching(Branching),
+}
+
+/// A property that single transitions violate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Safety {
+    Belief,
+    Validity,
+    Effect,
+    OwnerOnly,
+    Reentrancy,
+    Lease,
+    NoOrphan,
+    HonestOutcome,
+    ReleaseFrees,
+}
+
+/// A property of the whole graph: from every reachable state a way without faults
+/// leads to its goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Branching {
+    DeadlockFreedom,
+}
+
+/// Name and meaning of a property.
+#[derive(Clone, Copy, Debug)]
+pub struct PropertyInfo {
+    pub property: Property,
+    /// Catalogue id, as the command line and the reports write it.
+    pub id: &'static str,
+    /// One sentence for `list` and the docs.
+    pub meaning: &'static str,
+}
+
+/// Every property, in table order.
+pub const PROPERTIES: [PropertyInfo; 10] = [
+    safety(
+        Safety::Belief,
+        "mutual-exclusion-belief",
+        "never two clients between a successful acquire and their own release call",
+    ),
+    safety(
+        Safety::Validity,
+        "mutual-exclusion-validity",
+        "never two such clients whose own clock is before the end of the validity they were given",
+    ),
+    safety(
+        Safety::Effect,
+        "mutual-exclusion-effect",
+        "no update of the guarded counter is lost",
+    ),
+    safety(
+        Safety::OwnerOnly,
+        "owner-only-release",
+        "no release, expiry change or renewal ends, shortens or prolongs another client's valid hold",
+    ),
+    safety(
+        Safety::Reentrancy,
+        "reentrancy",
+        "an owner's nested acquire succeeds, and the lock is free exactly when releases equal acquires",
+    ),
+    safety(
+        Safety::Lease,
+        "lease",
+        "a valid success leaves the key on a quorum with an expiry within what was asked; no renewal revives a lost lock",
+    ),
+    safety(
+        Safety::NoOrphan,
+        "no-orphan",
+        "one TTL after a failed acquire or a release no key of that client is left, and no dead client's key lacks an expiry",
+    ),
+    safety(
+        Safety::HonestOutcome,
+        "honest-outcome",
+        "an operation reports success only if it took effect on a quorum",
+    ),
+    branching(
+        Branching::DeadlockFreedom,
+        "deadlock-freedom",
+        "from every reachable state some client can acquire again without a further fault",
+    ),
+    safety(
+        Safety::ReleaseFrees,
+        "release-frees",
+        "after a release that reports success another client can acquire before the lease is over",
+    ),
+];
+
+const fn safety(property: Safety, id: &'static str, meaning: &'static str) -> PropertyInfo {
+    PropertyInfo {
+        property: Property::Safety(property),
+        id,
+        meaning,
+    }
+}
+
+const fn branching(property: Branching, id: &'static str, meaning: &'static str) -> PropertyInfo {
+    PropertyInfo {
+        property: Property::Branching(property),
+        id,
+        meaning,
+    }
+}
+
+impl Safety {
+    /// Every one, in the order of their bits.
+    pub const ALL: [Safety; 9] = [
+        Safety::Belief,
+        Safety::Validity,
+        Safety::Effect,
+        Safety::OwnerOnly,
+        Safety::Reentrancy,
+        Safety::Lease,
+        Safety::NoOrphan,
+        Safety::HonestOutcome,
+        Safety::ReleaseFrees,
+    ];
+
+    /// The property's bit in a [`super::PropertySet`].
+    pub const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// Its registry row.
+    pub fn info(self) -> &'static PropertyInfo {
+        Property::Safety(self).info()
+    }
+}
+
+impl Branching {
+    /// Every one, in the order of their bits.
+    pub const ALL: [Branching; 1] = [Branching::DeadlockFreedom];
+
+    /// The bit of the property's goal in a [`super::GoalSet`].
+    pub const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
+    /// Its registry row.
+    pub fn info(self) -> &'static PropertyInfo {
+        Property::Branching(self).info()
+    }
+}
+
+impl Property {
+    /// Its verdict depends on whether a stated validity is over.
+    pub fn asks_for_validity(self) -> bool {
+        match self {
+            Property::Safety(
+                Safety::Validity | Safety::OwnerOnly | Safety::Reentrancy | Safety::Lease,
+            ) => true,
+            Property::Safety(
+                Safety::Belief
+                | Safety::Effect
+                | Safety::NoOrphan
+                | Safety::HonestOutcome
+                | Safety::ReleaseFrees,
+            )
+            | Property::Branching(Branching::DeadlockFreedom) => false,
+        }
+    }
+
+    /// Its registry row.
+    ///
+    /// # Panics
+    /// If the registry has none, which a test rules out.
+    pub fn info(self) -> &'static PropertyInfo {
+        let row = PROPERTIES.iter().find(|info| info.property == self);
+        row.expect("every property has a row")
+    }
+
+    /// The property with this catalogue id.
+    pub fn parse(id: &str) -> Option<Property> {
+        PROPERTIES
+            .iter()
+            .find(|info| info.id == id)
+            .map(|info| info.property)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_property_has_one_row_and_a_bit_of_its_own() {
+        let safety = Safety::ALL.map(Property::Safety);
+        let branching = Branching::ALL.map(Property::Branching);
+        assert_eq!(safety.len() + branching.len(), PROPERTIES.len());
+        for (place, property) in safety.into_iter().chain(branching).enumerate() {
+            assert_eq!(property.info().property, property, "{place}");
+        }
+        for (place, property) in Safety::ALL.into_iter().enumerate() {
+            assert_eq!(property.bit(), 1 << place);
+        }
+        for (place, property) in Branching::ALL.into_iter().enumerate() {
+            assert_eq!(property.bit(), 1 << place);
+        }
+    }
+
+    #[test]
+    fn a_property_is_found_by_its_id() {
+        for info in &PROPERTIES {
+            assert_eq!(Property::parse(info.id), Some(info.property));
+        }
+    }
+}
