@@ -239,6 +239,38 @@ async fn a_restart_and_a_power_loss_lose_what_the_persistence_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_flush_takes_all_keys_of_a_primary_and_of_its_replica() {
+    let options = options(TopologyKind::Replicated { replicas: 1 });
+    let mut topology = Topology::start(&options).await.unwrap();
+    let set = ["SET", "lease", "1", "PX", "20000"];
+    topology.order(Party::Node(0), &set).await.unwrap();
+    topology
+        .order(Party::Node(0), &["WAIT", "1", "5000"])
+        .await
+        .unwrap();
+    let all = FaultSpec::NodeFlush {
+        servers: one("nodes"),
+    };
+    with(&mut topology, &mut NoClients, all, async |topology| {
+        topology
+            .order(Party::Node(0), &["WAIT", "1", "5000"])
+            .await
+            .unwrap();
+        for node in [0, 1] {
+            assert_eq!(get(topology, node, "lease").await, Reply::Nil);
+        }
+    })
+    .await;
+    let replica = FaultSpec::NodeFlush {
+        servers: one("node-1"),
+    };
+    let mut nobody = NoClients;
+    let mut field = Field::new(&mut topology, &mut nobody);
+    let refused = replica.build().start(&mut field).await.unwrap_err();
+    assert!(refused.to_string().contains("READONLY"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_clock_fault_moves_the_clock_of_one_server_on_every_server() {
     let library = Library::built_in().unwrap();
     for binary in servers() {

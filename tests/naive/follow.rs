@@ -200,6 +200,7 @@ impl Follower<'_> {
                 node: size(node),
             },
             FaultEvent::NodeRestart { node, .. } => Move::Restart { node: size(node) },
+            FaultEvent::NodeFlush { node } => Move::Flush { node: size(node) },
             FaultEvent::NodeDown { node, .. } => Move::Down {
                 node: size(node),
                 delayed: self

@@ -39,7 +39,7 @@ fn set(words: &str, ttl_ticks: u8) -> Vec<Switch> {
     words.split_whitespace().map(switch).collect()
 }
 
-const SETS: [&str; 17] = [
+const SETS: [&str; 18] = [
     "",
     "client-crash",
     "client-restart",
@@ -51,6 +51,7 @@ const SETS: [&str; 17] = [
     "partition",
     "partition-one-way",
     "node-restart-none",
+    "node-flush",
     "node-down",
     "node-down-delayed",
     "client-skew",

@@ -79,6 +79,9 @@ pub enum Move {
     Restart {
         node: usize,
     },
+    Flush {
+        node: usize,
+    },
     Down {
         node: usize,
         delayed: bool,
@@ -238,6 +241,9 @@ fn node_moves(setup: &Setup, state: &State, node: usize, moves: &mut Vec<Move>) 
     }
     if state.left(setup, Fault::RestartNone) > 0 {
         moves.push(Move::Restart { node });
+    }
+    if state.left(setup, Fault::NodeFlush) > 0 {
+        moves.push(Move::Flush { node });
     }
     if state.left(setup, Fault::ClockJump) > 0 {
         moves.push(Move::Jump { node, back: false });

@@ -147,6 +147,10 @@ impl<'s> Step<'s> {
                 self.state.spend(setup, Fault::RestartNone);
                 self.empty(node);
             }
+            Move::Flush { node } => {
+                self.state.spend(setup, Fault::NodeFlush);
+                self.flush(node);
+            }
             Move::Down { node, delayed } => {
                 self.state.spend(
                     setup,
@@ -462,11 +466,16 @@ impl<'s> Step<'s> {
 
     /// A server without persistence dies.
     fn empty(&mut self, node: usize) {
+        self.flush(node);
+        self.break_connections(node);
+    }
+
+    /// A server's keys are deleted.
+    fn flush(&mut self, node: usize) {
         let now_ms = self.state.nodes[node].store.server.now_ms();
         let mut empty = Node::new(self.setup).store;
         empty.server.set_clock(now_ms);
         self.write_to(node, empty);
-        self.break_connections(node);
     }
 
     fn break_connections(&mut self, node: usize) {

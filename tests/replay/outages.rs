@@ -40,6 +40,12 @@ async fn random_walks_agree_with_real_servers() {
         ("reentrant-hash", "shared-owner client-restart"),
         ("token", "shared-owner failover"),
         ("token-wait", "partition-one-way failover"),
+        ("token-wait", "node-flush*2 failover"),
+        ("redlock", "node-flush node-restart-everysec clock-jump"),
+        (
+            "reentrant-hash",
+            "node-flush node-pause failover-split-brain",
+        ),
         (
             "setnx-expire",
             "partition-one-way*2 node-restart-none client-pause",

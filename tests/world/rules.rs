@@ -319,6 +319,36 @@ fn an_unsynced_write_is_gone_after_a_power_loss_and_a_synced_one_is_not() {
 }
 
 #[test]
+fn a_flushed_server_has_nothing_and_its_disk_keeps_what_was_synced() {
+    let flush = Move::NodeFlush { node: 0 };
+    let mut drive = held("node-flush*2 node-restart-everysec*2");
+    drive.take(Move::Fsync { node: 0 }).take(flush);
+    assert_eq!(drive.keyspace(), "");
+    assert!(!drive.offers(flush), "there is nothing to delete");
+    drive.take(Move::RestartEverysec { node: 0 });
+    assert_eq!(drive.keyspace(), "lock=<tokA0> Some(3000)");
+    drive.take(flush).take(Move::Fsync { node: 0 });
+    drive.take(Move::RestartEverysec { node: 0 });
+    assert_eq!(drive.keyspace(), "");
+}
+
+#[test]
+fn a_server_that_is_gone_or_stands_still_is_not_flushed() {
+    for (words, first) in [
+        ("node-flush node-pause", Move::PauseNode { node: 0 }),
+        (
+            "node-flush node-down node-restart-always",
+            Move::NodeDown { node: 0, kept: 2 },
+        ),
+    ] {
+        let mut drive = held(words);
+        assert!(drive.offers(Move::NodeFlush { node: 0 }));
+        drive.take(first);
+        assert!(!drive.offers(Move::NodeFlush { node: 0 }), "{words}");
+    }
+}
+
+#[test]
 fn the_disk_lags_by_one_tick_and_never_by_two() {
     let mut drive = held("node-restart-everysec");
     drive.tick();

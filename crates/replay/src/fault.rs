@@ -5,6 +5,7 @@ use lockproof_trace::{FaultEvent, Way};
 
 use super::compare::command_text;
 use super::messages::{Fate, Stage};
+use super::replica::expect_ok;
 use super::rig::{Kept, LogBytes};
 use super::run::{ClientState, Replay};
 use super::{GateError, Stop};
@@ -60,6 +61,11 @@ impl Replay<'_> {
             }
             FaultEvent::NodeUp { node } => self.come_back(*node).await,
             FaultEvent::NodeFsync { node } => self.note_synced(Some(*node)).await,
+            FaultEvent::NodeFlush { node } => {
+                let at = self.rig.place(*node)?;
+                expect_ok(&self.rig.fleet.servers[at], &["FLUSHALL"]).await?;
+                self.look_again(*node, None).await
+            }
             FaultEvent::NodePause { node } => Ok(self.rig.pause_server(*node)?),
             FaultEvent::NodeResume { node } => Ok(self.rig.resume_server(*node).await?),
             FaultEvent::ClientSkew { client, offset_ms } => {

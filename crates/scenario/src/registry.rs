@@ -18,6 +18,7 @@ const SCENARIOS: &[Builtin] = builtins!("scenarios", ".toml":
     "clock-jump",
     "clock-skew",
     "amnesia-restart",
+    "flush",
     "power-loss",
     "aof-always",
     "failover-replica",

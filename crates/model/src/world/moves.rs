@@ -205,6 +205,8 @@ moves! {
     40: NodeDown { node: u8, kept: u8 };
     /// A server that was gone comes back; costs nothing.
     41: NodeUp { node: u8 };
+    /// A server's keys are deleted, and it goes on.
+    42: NodeFlush { node: u8 };
     /// The client's clock offset becomes the one with this index.
     21: Skew { client: u8, skew: u8 };
     /// A tick in which this client's clock advances by 0 or 2 ticks.
@@ -243,12 +245,12 @@ mod tests {
 
     #[test]
     fn every_kind_of_move_survives_its_code() {
-        for kind in 0..42u32 {
+        for kind in 0..43u32 {
             let action = Action(kind << 24 | 1 << 16 | 1 << 8 | 1);
-            let decoded = Move::decode(action).expect("kinds below 42 are moves");
+            let decoded = Move::decode(action).expect("kinds below 43 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(42 << 24)), None);
+        assert_eq!(Move::decode(Action(43 << 24)), None);
     }
 
     #[test]

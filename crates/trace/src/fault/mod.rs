@@ -13,6 +13,7 @@ mod link;
 mod message;
 mod min_replicas;
 mod node_down;
+mod node_flush;
 mod node_pause;
 mod node_restart;
 mod overrun;
@@ -91,6 +92,8 @@ pub enum FaultEvent {
     NodeUp { node: u8 },
     /// The server's log reaches the disk (everysec only).
     NodeFsync { node: u8 },
+    /// All keys of the server are deleted (FLUSHALL), and it goes on.
+    NodeFlush { node: u8 },
     /// The server process stops (SIGSTOP); its clock goes on.
     NodePause { node: u8 },
     /// The server process continues.
@@ -264,6 +267,7 @@ impl FaultEvent {
             FaultEvent::NodeDown { node, loses, .. } => node_down::told(node, loses),
             FaultEvent::NodeUp { node } => node_down::told_end(node),
             FaultEvent::NodeFsync { node } => node_restart::told_fsync(node),
+            FaultEvent::NodeFlush { node } => node_flush::told(node),
             FaultEvent::NodePause { node } => node_pause::told(node),
             FaultEvent::NodeResume { node } => node_pause::told_end(node),
             FaultEvent::ClientSkew { client, offset_ms } => {
@@ -322,6 +326,7 @@ impl FaultEvent {
                 ..
             } => node_down::happen(run, node, persistence),
             FaultEvent::NodeUp { node } => node_down::end(run, node),
+            FaultEvent::NodeFlush { node } => node_flush::happen(run, node),
             FaultEvent::NodePause { node } => node_pause::happen(run, node),
             FaultEvent::NodeResume { node } => node_pause::end(run, node),
             FaultEvent::NodeFsync { node } | FaultEvent::ClockJump { node, .. } => run.node(node),

@@ -3,9 +3,6 @@
 //! A [`FaultSpec`] is data, as scenarios and schedules write it: it can be kept, compared
 //! and read by a person. What strikes is the [`Injection`] that is built from it.
 
-// A new fault must not slip through.
-#![deny(clippy::wildcard_enum_match_arm)]
-
 mod client_crash;
 mod client_pause;
 mod client_skew;
@@ -15,6 +12,7 @@ mod clocks;
 mod failover;
 mod felled;
 mod links;
+mod node_flush;
 mod node_restart;
 mod partition;
 mod power_loss;
@@ -37,6 +35,7 @@ use client_skew::ClientSkew;
 use clock_drift::ClockDrift;
 use clock_jump::ClockJump;
 use links::LinkHarm;
+use node_flush::NodeFlush;
 use power_loss::PowerLoss;
 use server_pause::ServerPause;
 use wait_timeout::WaitTimeout;
@@ -143,6 +142,8 @@ faults! {
         [servers];
     NodeRestart "node-restart" at_once, "servers are killed, and started again when it heals":
         [servers];
+    NodeFlush "node-flush" at_once, "all keys of servers are deleted (FLUSHALL)":
+        [servers];
     PowerLoss "power-loss" at_once, "servers lose what they wrote in the last lost_ms, and die":
         [servers] lost_ms: u32;
     ClockJump "clock-jump" at_once, "servers' wall clocks leap by ms":
@@ -156,6 +157,8 @@ faults! {
         [];
 }
 
+// A new fault must not slip through.
+#[deny(clippy::wildcard_enum_match_arm)]
 impl FaultSpec {
     /// The fault that strikes.
     pub fn build(&self) -> Box<dyn Injection> {
@@ -174,6 +177,7 @@ impl FaultSpec {
             FaultSpec::ClientRestart { clients } => Box::new(ClientCrash::and_restart(clients)),
             FaultSpec::ClientSkew { clients, ms } => Box::new(ClientSkew::new(clients, *ms)),
             FaultSpec::ServerPause { servers } => Box::new(ServerPause::new(servers)),
+            FaultSpec::NodeFlush { servers } => Box::new(NodeFlush::new(servers)),
             FaultSpec::NodeRestart { servers } => Box::new(NodeRestart::new(servers)),
             FaultSpec::PowerLoss { servers, lost_ms } => {
                 Box::new(PowerLoss::new(servers, *lost_ms))
@@ -229,6 +233,7 @@ impl FaultSpec {
     /// it can.
     pub fn impossible_when_attached(&self, kind: TopologyKind) -> Option<&'static str> {
         const PROCESS: &str = "it strikes a server's process, and an attached one is not ours";
+        const DATA: &str = "it deletes all keys, and an attached server may hold somebody's data";
         const CLOCK: &str = "it sets a server's clock, and an attached one is not ours";
         const LINK: &str = "no proxy stands between the servers of an attached Sentinel or cluster";
         let linked = !matches!(
@@ -239,6 +244,7 @@ impl FaultSpec {
             FaultSpec::ServerPause { .. }
             | FaultSpec::NodeRestart { .. }
             | FaultSpec::PowerLoss { .. } => Some(PROCESS),
+            FaultSpec::NodeFlush { .. } => Some(DATA),
             FaultSpec::ClockJump { .. } | FaultSpec::ClockDrift { .. } => Some(CLOCK),
             FaultSpec::Failover { how, lag_ms, .. } => match how {
                 How::Dead | How::Frozen => Some(PROCESS),
@@ -286,6 +292,7 @@ impl FaultSpec {
             | FaultSpec::ClientSkew { .. }
             | FaultSpec::ServerPause { .. }
             | FaultSpec::NodeRestart { .. }
+            | FaultSpec::NodeFlush { .. }
             | FaultSpec::ClockJump { .. }
             | FaultSpec::ClockDrift { .. }
             | FaultSpec::SlowNetwork { .. }

@@ -124,6 +124,8 @@ faults! {
         "a server dies, is gone for up to size ticks and comes back with what its persistence kept; connections are refused meanwhile";
     DelayedRestart "node-down-delayed" Breaks, ticks(1, 1), [Wait MinReplicas Failover SplitBrain CutOff]:
         "the same, but the server comes back after size ticks and not before: longer than a lease, as Redlock asks for";
+    NodeFlush "node-flush" None, NO_SIZE, [MinReplicas]:
+        "all keys of a server are deleted while it goes on (FLUSHALL, or eviction of all of them)";
     NodePause "node-pause" HoldsUp, ticks(1, 1), [Wait MinReplicas]:
         "a server stops for up to size ticks; requests wait and are applied afterwards";
     ClientSkew "client-skew" None, ticks(2, 0), []:

@@ -67,6 +67,7 @@ impl ConcreteRun<'_> {
                 });
             }
             Move::NodeUp { node } => self.fault(FaultEvent::NodeUp { node }),
+            Move::NodeFlush { node } => self.fault(FaultEvent::NodeFlush { node }),
             Move::PauseNode { node } => self.fault(FaultEvent::NodePause { node }),
             Move::ResumeNode { node } => self.fault(FaultEvent::NodeResume { node }),
             Move::Jump { node, back } => {

@@ -91,6 +91,13 @@ impl<L: Log> Successor<'_, L> {
         self.count_write(node);
     }
 
+    /// All keys are deleted: one write to its replica and to its disk.
+    fn empty(&mut self, node: usize) {
+        self.write_to(node, usize::from(self.world.tables.emptied), true);
+        let field = self.world.nodes[node].keyspace;
+        self.log.note(|| Note::Emptied { field });
+    }
+
     /// The server process dies and starts again with what its persistence kept. To
     /// its replica that is a change as any write is.
     pub(super) fn restart(&mut self, node: usize, kept: Kept) {
@@ -176,6 +183,12 @@ impl World {
                 step.restart(index, kept);
                 step.finish(restart, visit);
             }
+        }
+        let emptied = usize::from(self.tables.emptied);
+        if self.left(state, Fault::NodeFlush) > 0 && keyspace != emptied {
+            let mut step = Successor::fault(self, state, Fault::NodeFlush);
+            step.empty(index);
+            step.finish(Move::NodeFlush { node }, visit);
         }
         if self.left(state, Fault::NodePause) > 0 {
             let mut step = Successor::fault(self, state, Fault::NodePause);
