@@ -39,7 +39,7 @@ fn set(words: &str, ttl_ticks: u8) -> Vec<Switch> {
     words.split_whitespace().map(switch).collect()
 }
 
-const SETS: [&str; 18] = [
+const SETS: [&str; 19] = [
     "",
     "client-crash",
     "client-restart",
@@ -52,6 +52,7 @@ const SETS: [&str; 18] = [
     "partition-one-way",
     "node-restart-none",
     "node-flush",
+    "node-flush failover",
     "node-down",
     "node-down-delayed",
     "client-skew",

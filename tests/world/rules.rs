@@ -333,6 +333,16 @@ fn a_flushed_server_has_nothing_and_its_disk_keeps_what_was_synced() {
 }
 
 #[test]
+fn a_replica_may_lack_a_flush_as_it_may_any_write() {
+    for (lost, keyspace) in [(0, ""), (1, "lock=<tokA0> Some(3000)")] {
+        let mut drive = held("node-flush failover");
+        drive.take(Move::NodeFlush { node: 0 });
+        drive.take(Move::Failover { node: 0, lost });
+        assert_eq!(drive.keyspace(), keyspace);
+    }
+}
+
+#[test]
 fn a_server_that_is_gone_or_stands_still_is_not_flushed() {
     for (words, first) in [
         ("node-flush node-pause", Move::PauseNode { node: 0 }),
