@@ -122,7 +122,7 @@ impl Safety {
         Safety::ReleaseFrees,
     ];
 
-    /// The property's bit in a [`super::PropertySet`].
+    /// The property's bit in a [`PropertySet`](crate::world::PropertySet).
     pub const fn bit(self) -> u32 {
         1 << self as u32
     }
@@ -137,7 +137,7 @@ impl Branching {
     /// Every one, in the order of their bits.
     pub const ALL: [Branching; 1] = [Branching::DeadlockFreedom];
 
-    /// The bit of the property's goal in a [`super::GoalSet`].
+    /// The bit of the property's goal in a [`GoalSet`](crate::world::GoalSet).
     pub const fn bit(self) -> u8 {
         1 << self as u8
     }
