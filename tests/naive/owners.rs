@@ -244,6 +244,7 @@ fn writers(
             _ => Writers::Text(who),
         },
         Value::Hash(hash) => named(hash.keys().collect()),
+        Value::Set(set) => named(set.iter().collect()),
         Value::SortedSet(set) => named(set.ranked().into_iter().map(|(m, _)| m).collect()),
         Value::List(items) => {
             let new: Vec<&Bytes> = items.iter().collect();

@@ -3,9 +3,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use lockproof_model::lock::{Config, LockError, LockFile, Program, View};
+use lockproof_model::lock::{Config, LockError, LockFile, Program, ServerKind, View};
 use lockproof_model::world::catalogue::{Fault, Switch};
-use lockproof_redis::{Bytes, Reply, Server};
+use lockproof_redis::{Bytes, Dialect, Reply, Server};
 use lockproof_trace as trace;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -31,6 +31,13 @@ pub struct Setup {
 }
 
 impl Setup {
+    fn dialect(&self) -> Dialect {
+        match self.file.server {
+            ServerKind::Any => Dialect::default(),
+            ServerKind::Valkey => Dialect::Valkey9,
+        }
+    }
+
     /// Budget and size of a fault.
     pub fn switch(&self, fault: Fault) -> (u8, u8) {
         let found = self.switches.iter().find(|switch| switch.fault == fault);
@@ -240,7 +247,7 @@ pub struct Node {
 impl Node {
     pub fn new(setup: &Setup) -> Node {
         let store = Store {
-            server: Server::new(setup.texts.epoch_ms()),
+            server: Server::new(setup.texts.epoch_ms()).with_dialect(setup.dialect()),
             owners: Owners::default(),
         };
         let (budget, writes) = setup.switch(Fault::Failover);

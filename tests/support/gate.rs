@@ -91,6 +91,7 @@ impl Script {
                     sha256: file.sha256.clone(),
                 },
                 setup: Setup {
+                    server: None,
                     clients,
                     nodes,
                     ttl_ms: 3000,

@@ -22,6 +22,7 @@ const SCALE: Scale = Scale {
 
 fn rules() -> KeyRules {
     KeyRules {
+        dialect: lockproof_redis::Dialect::default(),
         keys: Keys::default(),
         key: "lock".into(),
     }

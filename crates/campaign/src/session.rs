@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::shell;
 use lockproof_history::{JudgeOptions, Judgement, ORACLES};
+use lockproof_lab::binaries::{self, BinaryError};
 use lockproof_lab::nemesis::FaultSpec;
 use lockproof_lab::topology::TopologyKind;
 use lockproof_model::lock::LockFile;
@@ -44,6 +45,9 @@ pub enum SessionError {
     /// What was asked for cannot be played, and what to do.
     #[error("{0}")]
     Refused(String),
+    /// There is no server of the kind that the lock asks for.
+    #[error(transparent)]
+    Server(#[from] BinaryError),
     /// The run broke.
     #[error(transparent)]
     Run(#[from] FreeError),
@@ -236,7 +240,7 @@ impl Session<'_> {
         let prefix = pause.map_or(String::new(), |pause| format!("pause-{}-ms-", pause.ms));
         let stem = format!("{}/{prefix}seed-{seed}", lock.name);
         let file = |end: &str| self.out.join(format!("{stem}{end}"));
-        let options = self.options(scenario, lock, seed, file(".history.jsonl"));
+        let options = self.options(scenario, lock, seed, file(".history.jsonl"))?;
         write(
             &file(".schedule.json"),
             &setting::schedule(&options).to_json(),
@@ -278,15 +282,19 @@ impl Session<'_> {
         lock: &LockFile,
         seed: u64,
         history: PathBuf,
-    ) -> FreeOptions {
-        FreeOptions {
+    ) -> Result<FreeOptions, SessionError> {
+        let mut ground = self.ground.clone();
+        if ground.attach.is_none() {
+            ground.server = binaries::of_kind(&ground.server, lock.server.name())?;
+        }
+        Ok(FreeOptions {
             scenario: scenario.clone(),
             lock: lock.clone(),
             seed,
             duration: self.duration,
-            ground: self.ground.clone(),
+            ground,
             history,
-        }
+        })
     }
 
     /// `None` if it was ended before there was a history.

@@ -89,6 +89,18 @@ pub enum BinaryError {
         /// What was looked through beside the search path.
         looked: Vec<PathBuf>,
     },
+    /// There are others.
+    #[error(
+        "failed to find a {kind}-server of version {LEAST_OF_KIND} or later, which the lock asks \
+         for, on the search path{}; install one, or name one with --server (in a clone of lockproof, scripts/setup.sh gets one)",
+        or_in(looked)
+    )]
+    NoneOfKind {
+        /// The kind of server that the lock asks for.
+        kind: &'static str,
+        /// What was looked through beside the search path.
+        looked: Vec<PathBuf>,
+    },
 }
 
 /// "or in A, B", for a message about a program that is not there.
@@ -195,6 +207,27 @@ pub fn find_default(directories: &[PathBuf]) -> Result<Binary, BinaryError> {
         .next()
         .ok_or_else(|| broken.into_iter().next().unwrap_or_else(none))
 }
+
+/// The chosen program if it is of the kind that a lock asks for (any will do without a
+/// kind), or the first of [`find`] that is.
+///
+/// # Errors
+/// There is none of this kind.
+pub fn of_kind(chosen: &Binary, kind: Option<&'static str>) -> Result<Binary, BinaryError> {
+    let Some(kind) = kind else {
+        return Ok(chosen.clone());
+    };
+    let fits = |binary: &Binary| binary.name == kind && binary.version >= LEAST_OF_KIND;
+    if fits(chosen) {
+        return Ok(chosen.clone());
+    }
+    let looked = server_directories();
+    let found = find(&looked).into_iter().find(fits);
+    found.ok_or(BinaryError::NoneOfKind { kind, looked })
+}
+
+/// The one kind that locks ask for is Valkey, for commands that it has since 9.0.
+const LEAST_OF_KIND: Version = Version(9, 0, 0);
 
 /// Where `scripts/setup.sh` puts servers, each in a directory of its own.
 pub fn server_directories() -> Vec<PathBuf> {

@@ -11,7 +11,7 @@ use super::engine::ScriptEngine;
 use super::refusal::Refusal;
 use super::server::{Dialect, Server};
 use super::{Bytes, Reply};
-use super::{connection, hashes, keys, lists, pubsub, scripting, sorted_sets, strings};
+use super::{connection, hashes, keys, lists, pubsub, scripting, sets, sorted_sets, strings};
 
 /// What runs a command.
 #[derive(Clone, Copy)]
@@ -136,16 +136,24 @@ static COMMANDS: &[Command] = &[
     row("hincrby", 4, WRITE, hashes::hincrby),
     row("hkeys", 2, 0, hashes::hkeys),
     row("hlen", 2, 0, hashes::hlen),
+    row("hmget", -3, 0, hashes::hmget),
+    row("hmset", -4, WRITE, hashes::hmset),
     row("hset", -4, WRITE, hashes::hset),
     row("hsetnx", 4, WRITE, hashes::hsetnx),
+    row("hvals", 2, 0, hashes::hvals),
     row("incr", 2, WRITE, strings::incr),
     row("incrby", 3, WRITE, strings::incrby),
     row("lindex", 3, 0, lists::lindex),
     row("llen", 2, 0, lists::llen),
+    row("lmove", 5, WRITE, lists::lmove),
     row("lpop", -2, WRITE, lists::lpop),
     row("lpush", -3, WRITE, lists::lpush),
     row("lrange", 4, 0, lists::lrange),
     row("lrem", 4, WRITE, lists::lrem),
+    row("ltrim", 4, WRITE, lists::ltrim),
+    row("mget", -2, 0, strings::mget),
+    row("mset", -3, WRITE, strings::mset),
+    row("msetnx", -3, WRITE, strings::msetnx),
     row("persist", 2, WRITE, keys::persist),
     row("pexpire", -3, WRITE, keys::pexpire),
     row("pexpireat", -3, WRITE, keys::pexpireat),
@@ -154,11 +162,18 @@ static COMMANDS: &[Command] = &[
     row("pttl", 2, 0, keys::pttl),
     row("publish", 3, 0, pubsub::publish),
     row("rpop", -2, WRITE, lists::rpop),
+    row("rpoplpush", 3, WRITE, lists::rpoplpush),
     row("rpush", -3, WRITE, lists::rpush),
+    row("sadd", -3, WRITE, sets::sadd),
+    row("scard", 2, 0, sets::scard),
     script_row("script", -2, scripting::script),
     row("set", -3, WRITE, strings::set),
     row("setex", 4, WRITE, strings::setex),
     row("setnx", 3, WRITE, strings::setnx),
+    row("sismember", 3, 0, sets::sismember),
+    row("smembers", 2, 0, sets::smembers),
+    row("smismember", -3, 0, sets::smismember),
+    row("srem", -3, WRITE, sets::srem),
     row("subscribe", -2, NOSCRIPT | PUBSUB, pubsub::subscribe),
     row("time", 1, 0, connection::time),
     row("ttl", 2, 0, keys::ttl),
@@ -168,11 +183,16 @@ static COMMANDS: &[Command] = &[
     row("wait", 3, NOSCRIPT, connection::wait),
     row("zadd", -4, WRITE, sorted_sets::zadd),
     row("zcard", 2, 0, sorted_sets::zcard),
+    row("zcount", 4, 0, sorted_sets::zcount),
     row("zincrby", 4, WRITE, sorted_sets::zincrby),
+    row("zpopmax", -2, WRITE, sorted_sets::zpopmax),
+    row("zpopmin", -2, WRITE, sorted_sets::zpopmin),
     row("zrange", -4, 0, sorted_sets::zrange),
     row("zrangebyscore", -4, 0, sorted_sets::zrangebyscore),
     row("zrank", -3, 0, sorted_sets::zrank),
     row("zrem", -3, WRITE, sorted_sets::zrem),
+    row("zremrangebyrank", 4, WRITE, sorted_sets::zremrangebyrank),
+    row("zremrangebyscore", 4, WRITE, sorted_sets::zremrangebyscore),
     row("zscore", 3, 0, sorted_sets::zscore),
 ];
 

@@ -25,6 +25,12 @@ pub(super) fn hset(server: &mut Server, call: &Call<'_>) -> Answer {
     Ok(Reply::Int(added.unwrap_or(0)))
 }
 
+/// HSET with the answer that it had before Redis 4.
+pub(super) fn hmset(server: &mut Server, call: &Call<'_>) -> Answer {
+    hset(server, call)?;
+    Ok(Reply::Status("OK".to_owned()))
+}
+
 pub(super) fn hsetnx(server: &mut Server, call: &Call<'_>) -> Answer {
     let (field, value) = (&call.argv[2], &call.argv[3]);
     server.look_up(field);
@@ -47,6 +53,20 @@ pub(super) fn hget(server: &mut Server, call: &Call<'_>) -> Answer {
         .get::<Hash>(&call.argv[1])?
         .and_then(|hash| hash.get(&call.argv[2]));
     Ok(value.map_or(Reply::Nil, |value| Reply::Bulk(value.clone())))
+}
+
+pub(super) fn hmget(server: &mut Server, call: &Call<'_>) -> Answer {
+    for field in &call.argv[2..] {
+        server.look_up(field);
+    }
+    let hash = server.get::<Hash>(&call.argv[1])?;
+    let value = |field| hash.and_then(|hash| hash.get(field)).cloned();
+    let values = call.argv[2..].iter().map(value);
+    Ok(Reply::Array(
+        values
+            .map(|value| value.map_or(Reply::Nil, Reply::Bulk))
+            .collect(),
+    ))
 }
 
 pub(super) fn hdel(server: &mut Server, call: &Call<'_>) -> Answer {
@@ -98,6 +118,11 @@ pub(super) fn hgetall(server: &mut Server, call: &Call<'_>) -> Answer {
 /// Ordered by field, like HGETALL.
 pub(super) fn hkeys(server: &mut Server, call: &Call<'_>) -> Answer {
     listing(server, &call.argv[1], |field, _| vec![field.clone()])
+}
+
+/// Ordered by field, like HGETALL.
+pub(super) fn hvals(server: &mut Server, call: &Call<'_>) -> Answer {
+    listing(server, &call.argv[1], |_, value| vec![value.clone()])
 }
 
 fn listing(

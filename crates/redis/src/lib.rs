@@ -49,6 +49,7 @@ mod pubsub;
 mod refusal;
 mod scripting;
 mod server;
+mod sets;
 mod sorted_sets;
 mod strings;
 mod value;

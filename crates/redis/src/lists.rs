@@ -76,6 +76,62 @@ fn pop(server: &mut Server, call: &Call<'_>, take: fn(&mut List) -> Option<Bytes
     Ok(popped.unwrap_or(Reply::Nil))
 }
 
+/// RPOPLPUSH: the last of one list becomes the first of the other, or of the same.
+pub(super) fn rpoplpush(server: &mut Server, call: &Call<'_>) -> Answer {
+    let (from, to) = (&call.argv[1], &call.argv[2]);
+    carry(server, (from, List::pop_back), (to, List::push_front))
+}
+
+pub(super) fn lmove(server: &mut Server, call: &Call<'_>) -> Answer {
+    let left = |word: &Bytes| match word.to_ascii_lowercase().as_slice() {
+        b"left" => Ok(true),
+        b"right" => Ok(false),
+        _ => Err(Refusal::Syntax),
+    };
+    let take = match left(&call.argv[3])? {
+        true => List::pop_front,
+        false => List::pop_back,
+    };
+    let put = match left(&call.argv[4])? {
+        true => List::push_front,
+        false => List::push_back,
+    };
+    carry(server, (&call.argv[1], take), (&call.argv[2], put))
+}
+
+type Take = fn(&mut List) -> Option<Bytes>;
+type Put = fn(&mut List, Bytes);
+
+/// From one list to another; nothing happens if the first is not there.
+fn carry(server: &mut Server, from: (&Bytes, Take), to: (&Bytes, Put)) -> Answer {
+    if server.get::<List>(from.0)?.is_none() {
+        return Ok(Reply::Nil);
+    }
+    server.get::<List>(to.0)?;
+    let taken = server.edit(from.0, None, |list: &mut List| Ok(from.1(list)))?;
+    let Some(item) = taken.flatten() else {
+        return Ok(Reply::Nil);
+    };
+    server.edit(to.0, Some(List::new()), |list| {
+        to.1(list, item.clone());
+        Ok(())
+    })?;
+    server.wrote(to.0, Some(&item));
+    Ok(Reply::Bulk(item))
+}
+
+/// What is outside of the range goes.
+pub(super) fn ltrim(server: &mut Server, call: &Call<'_>) -> Answer {
+    let start = integer(server, &call.argv[2])?;
+    let stop = integer(server, &call.argv[3])?;
+    server.edit(&call.argv[1], None, |list: &mut List| {
+        let range = index_range(start, stop, list.len());
+        *list = list.range(range).cloned().collect();
+        Ok(())
+    })?;
+    Ok(Reply::Status("OK".to_owned()))
+}
+
 pub(super) fn lrange(server: &mut Server, call: &Call<'_>) -> Answer {
     let start = integer(server, &call.argv[2])?;
     let stop = integer(server, &call.argv[3])?;

@@ -270,13 +270,7 @@ fn range(server: &mut Server, call: &Call<'_>, options: &RangeOptions) -> Answer
         } else {
             (first, last)
         };
-        // Symbols in a bound are as bad as in a score.
-        for bound in [low, high] {
-            if lockproof_lua::text::has_symbols(bound) {
-                server.float(bound);
-            }
-        }
-        let (low, high) = (Bound::parse(low)?, Bound::parse(high)?);
+        let (low, high) = bounds(server, low, high)?;
         let mut members = ranked(server, call, options)?;
         members.retain(|(_, score)| low.below(*score) && high.above(*score));
         limited(members, options.limit)
@@ -295,6 +289,88 @@ fn range(server: &mut Server, call: &Call<'_>, options: &RangeOptions) -> Answer
         [Some(Reply::Bulk(member.clone())), score]
     });
     Ok(Reply::Array(words.flatten().collect()))
+}
+
+pub(super) fn zcount(server: &mut Server, call: &Call<'_>) -> Answer {
+    let found = by_score(server, call)?;
+    Ok(Reply::Int(found.len() as i64))
+}
+
+pub(super) fn zremrangebyscore(server: &mut Server, call: &Call<'_>) -> Answer {
+    let gone = by_score(server, call)?;
+    remove(server, &call.argv[1], &gone)?;
+    Ok(Reply::Int(gone.len() as i64))
+}
+
+pub(super) fn zremrangebyrank(server: &mut Server, call: &Call<'_>) -> Answer {
+    let start = server.integer(&call.argv[2]).ok_or(Refusal::NotAnInteger)?;
+    let stop = server.integer(&call.argv[3]).ok_or(Refusal::NotAnInteger)?;
+    let members = ranked(server, call, &RangeOptions::default())?;
+    let range = index_range(start, stop, members.len());
+    let gone: Vec<Bytes> = members[range].iter().map(|(m, _)| m.clone()).collect();
+    remove(server, &call.argv[1], &gone)?;
+    Ok(Reply::Int(gone.len() as i64))
+}
+
+pub(super) fn zpopmin(server: &mut Server, call: &Call<'_>) -> Answer {
+    pop(server, call, false)
+}
+
+pub(super) fn zpopmax(server: &mut Server, call: &Call<'_>) -> Answer {
+    pop(server, call, true)
+}
+
+/// Members with their scores, in turn.
+fn pop(server: &mut Server, call: &Call<'_>, reverse: bool) -> Answer {
+    let count = match call.argv {
+        [_, _] => 1,
+        [_, _, count] => server
+            .integer(count)
+            .filter(|count| *count >= 0)
+            .ok_or(Refusal::NotPositive)? as usize,
+        _ => return Err(Refusal::Syntax),
+    };
+    let options = RangeOptions {
+        reverse,
+        ..RangeOptions::default()
+    };
+    let mut members = ranked(server, call, &options)?;
+    members.truncate(count);
+    let gone: Vec<Bytes> = members.iter().map(|(member, _)| member.clone()).collect();
+    remove(server, &call.argv[1], &gone)?;
+    let dialect = server.dialect();
+    let words = members.into_iter().flat_map(|(member, score)| {
+        [member, reply_text(score, dialect).into_bytes()].map(Reply::Bulk)
+    });
+    Ok(Reply::Array(words.collect()))
+}
+
+fn remove(server: &mut Server, key: &Bytes, members: &[Bytes]) -> Result<(), Refusal> {
+    server.edit(key, None, |set: &mut SortedSet| {
+        for member in members {
+            set.remove(member);
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// The members whose scores lie between two bounds, which stand behind the key.
+fn by_score(server: &mut Server, call: &Call<'_>) -> Result<Vec<Bytes>, Refusal> {
+    let (low, high) = bounds(server, &call.argv[2], &call.argv[3])?;
+    let mut members = members_of(server, &call.argv[1])?;
+    members.retain(|(_, score)| low.below(*score) && high.above(*score));
+    Ok(members.into_iter().map(|(member, _)| member).collect())
+}
+
+/// Symbols in a bound are as bad as in a score.
+fn bounds(server: &mut Server, low: &Bytes, high: &Bytes) -> Result<(Bound, Bound), Refusal> {
+    for bound in [low, high] {
+        if lockproof_lua::text::has_symbols(bound) {
+            server.float(bound);
+        }
+    }
+    Ok((Bound::parse(low)?, Bound::parse(high)?))
 }
 
 fn ranked(

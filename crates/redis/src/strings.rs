@@ -184,6 +184,42 @@ pub(super) fn get(server: &mut Server, call: &Call<'_>) -> Answer {
     Ok(bulk_or_nil(server.get::<Bytes>(&call.argv[1])?))
 }
 
+/// A key of another type has no text: nil.
+pub(super) fn mget(server: &mut Server, call: &Call<'_>) -> Answer {
+    let text = |key| server.get::<Bytes>(key).ok().flatten();
+    let texts = call.argv[1..].iter().map(|key| bulk_or_nil(text(key)));
+    Ok(Reply::Array(texts.collect()))
+}
+
+pub(super) fn mset(server: &mut Server, call: &Call<'_>) -> Answer {
+    set_all(server, call)?;
+    Ok(ok())
+}
+
+/// All or none: where one key is there, nothing is set.
+pub(super) fn msetnx(server: &mut Server, call: &Call<'_>) -> Answer {
+    let mut keys = call.argv[1..].iter().step_by(2);
+    if call.argv.len().is_multiple_of(2) {
+        return Err(Refusal::Arity(call.name.to_owned()));
+    }
+    if keys.any(|key| server.contains(key)) {
+        return Ok(Reply::Int(0));
+    }
+    set_all(server, call)?;
+    Ok(Reply::Int(1))
+}
+
+fn set_all(server: &mut Server, call: &Call<'_>) -> Result<(), Refusal> {
+    if call.argv.len().is_multiple_of(2) {
+        return Err(Refusal::Arity(call.name.to_owned()));
+    }
+    for pair in call.argv[1..].chunks_exact(2) {
+        server.insert(pair[0].clone(), Value::String(pair[1].clone()), None);
+        server.wrote(&pair[0], None);
+    }
+    Ok(())
+}
+
 pub(super) fn getdel(server: &mut Server, call: &Call<'_>) -> Answer {
     let reply = get(server, call)?;
     server.remove(&call.argv[1]);

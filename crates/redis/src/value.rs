@@ -5,7 +5,7 @@
 //! an order that depends on history and encoding; nobody may rely on it, and
 //! keeping it here would split one state of the model into many.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hasher;
 
 use super::Bytes;
@@ -15,6 +15,9 @@ pub type Hash = BTreeMap<Bytes, Bytes>;
 
 /// A Redis list, from left to right.
 pub type List = VecDeque<Bytes>;
+
+/// A Redis set.
+pub type Set = BTreeSet<Bytes>;
 
 /// The value of a key. A collection in a server is never empty: Redis removes
 /// the key with the last element.
@@ -26,6 +29,8 @@ pub enum Value {
     Hash(Hash),
     /// A list.
     List(List),
+    /// A set.
+    Set(Set),
     /// A sorted set.
     SortedSet(SortedSet),
 }
@@ -37,6 +42,7 @@ impl Value {
             Self::String(_) => "string",
             Self::Hash(_) => "hash",
             Self::List(_) => "list",
+            Self::Set(_) => "set",
             Self::SortedSet(_) => "zset",
         }
     }
@@ -47,6 +53,7 @@ impl Value {
             Self::String(text) => text.len() / 16,
             Self::Hash(hash) => hash.len() / 4,
             Self::List(list) => list.len() / 4,
+            Self::Set(set) => set.len() / 4,
             Self::SortedSet(set) => set.len() / 4,
         };
         weight as u64
@@ -58,6 +65,7 @@ impl Value {
             Self::String(_) => false,
             Self::Hash(hash) => hash.is_empty(),
             Self::List(list) => list.is_empty(),
+            Self::Set(set) => set.is_empty(),
             Self::SortedSet(set) => set.is_empty(),
         }
     }
@@ -188,6 +196,7 @@ macro_rules! kind {
 kind!(Bytes, String);
 kind!(Hash, Hash);
 kind!(List, List);
+kind!(Set, Set);
 kind!(SortedSet, SortedSet);
 
 #[cfg(test)]

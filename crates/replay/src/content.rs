@@ -185,7 +185,7 @@ impl Notification {
 const COUNTS: [&str; 5] = ["incrby", "incrbyfloat", "hincrby", "hincrbyfloat", "zincr"];
 
 /// What happens to a key without that a value of it is written.
-const NO_WRITES: [&str; 19] = [
+const NO_WRITES: [&str; 21] = [
     "del",
     "expire",
     "expired",
@@ -200,6 +200,8 @@ const NO_WRITES: [&str; 19] = [
     "zrem",
     "zremrangebyscore",
     "zremrangebyrank",
+    "zpopmin",
+    "zpopmax",
     "lpop",
     "rpop",
     "lrem",

@@ -33,10 +33,11 @@ mod run;
 mod watch;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use lockproof_lab::binaries::Binary;
+use lockproof_lab::binaries::{self, Binary};
 use lockproof_lab::client::{ClientCommand, ClientError, ClientLimits};
 use lockproof_lab::clock::Library;
 use lockproof_lab::proxy::ProxyKind;
@@ -193,12 +194,18 @@ pub async fn replay(trace: &Trace, lock: &str, options: &GateOptions) -> ReplayR
 pub struct GatePool {
     options: GateOptions,
     rig: Option<Rig>,
+    /// Servers of the kinds that traces asked for, or why there are none.
+    of_kind: BTreeMap<&'static str, Result<Binary, String>>,
 }
 
 impl GatePool {
     /// Starts nothing yet.
     pub fn new(options: GateOptions) -> Self {
-        Self { options, rig: None }
+        Self {
+            options,
+            rig: None,
+            of_kind: BTreeMap::new(),
+        }
     }
 
     /// Process ids of the servers, in node order, and then of the clients that
@@ -257,8 +264,19 @@ impl GatePool {
         let shape = Shape::of(trace)?;
         match self.rig.take().filter(|rig| rig.shape() == shape) {
             Some(rig) => Ok(rig),
-            None => Ok(Rig::start(shape, &self.options).await?),
+            None => Ok(Rig::start(shape, self.server_for(shape)?, &self.options).await?),
         }
+    }
+
+    /// The server program that replays use, or another one that the lock asks for.
+    fn server_for(&mut self, shape: Shape) -> Result<Binary, Stop> {
+        let chosen = &self.options.server;
+        let Some(kind) = shape.kind else {
+            return Ok(chosen.clone());
+        };
+        let find = || binaries::of_kind(chosen, Some(kind)).map_err(|error| error.to_string());
+        let found = self.of_kind.entry(kind).or_insert_with(find);
+        found.clone().map_err(Stop::NotReplayable)
     }
 }
 

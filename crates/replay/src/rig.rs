@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockproof_lab::binaries::Binary;
 use lockproof_lab::client::protocol::{ClockMode, Feature, FromClient, Init, PROTOCOL, ToClient};
 use lockproof_lab::client::{ClientError, ClientProcess};
 use lockproof_lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
@@ -23,7 +24,12 @@ pub(super) struct Shape {
     replicas: bool,
     /// .. and asks for it to write.
     pub(super) asks_for_replicas: bool,
+    /// The kind of server that it takes; any will do if there is none.
+    pub(super) kind: Option<&'static str>,
 }
+
+/// The kind of server that a trace may ask for.
+const VALKEY: &str = "valkey";
 
 impl Shape {
     /// The shape that a trace needs.
@@ -35,12 +41,22 @@ impl Shape {
                 setup.persistence
             ))
         })?;
+        let kind = match setup.server.as_deref() {
+            None => None,
+            Some(VALKEY) => Some(VALKEY),
+            Some(kind) => {
+                return Err(Stop::NotReplayable(format!(
+                    "it asks for a server of the kind `{kind}`; this version knows `{VALKEY}`"
+                )));
+            }
+        };
         Ok(Self {
             clients: setup.clients,
             nodes: setup.nodes,
             persistence,
             replicas: setup.replicas > 0,
             asks_for_replicas: setup.min_replicas > 0,
+            kind,
         })
     }
 }
@@ -109,7 +125,11 @@ fn arguments(shape: Shape) -> Vec<String> {
 
 impl Rig {
     /// Starts servers and proxies. Clients come with the first reset.
-    pub async fn start(shape: Shape, options: &GateOptions) -> Result<Self, GateError> {
+    pub async fn start(
+        shape: Shape,
+        binary: Binary,
+        options: &GateOptions,
+    ) -> Result<Self, GateError> {
         let server = ServerOptions {
             persistence: shape.persistence,
             clock: Some(OwnClock {
@@ -118,7 +138,7 @@ impl Rig {
             }),
             command_patience: options.patience,
             args: arguments(shape),
-            ..ServerOptions::new(options.server.clone())
+            ..ServerOptions::new(binary)
         };
         let nodes = usize::from(shape.nodes);
         let servers = if shape.replicas { 2 * nodes } else { nodes };

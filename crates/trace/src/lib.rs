@@ -114,6 +114,9 @@ pub struct Setup {
     /// Clients A and B are two workers of one process: they use one owner id, A's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared_owner: bool,
+    /// The kind of server that the lock asks for, such as `valkey`; any will do if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 fn is_zero(count: &u8) -> bool {

@@ -58,7 +58,7 @@ pub fn shown(reply: &Reply) -> String {
 fn normal(argv: &[Bytes], reply: Reply) -> Reply {
     let width = match argv[0].to_ascii_lowercase().as_slice() {
         b"hgetall" => 2,
-        b"hkeys" => 1,
+        b"hkeys" | b"hvals" | b"smembers" => 1,
         b"time" => return whole_ms(reply),
         _ => return reply,
     };
@@ -272,6 +272,7 @@ impl Run<'_> {
             Reply::Status(kind) if kind == "string" => format!("GET {key}"),
             Reply::Status(kind) if kind == "hash" => format!("HGETALL {key}"),
             Reply::Status(kind) if kind == "list" => format!("LRANGE {key} 0 -1"),
+            Reply::Status(kind) if kind == "set" => format!("SMEMBERS {key}"),
             _ => format!("ZRANGE {key} 0 -1 WITHSCORES"),
         };
         let items = match self.ask(&command)? {
@@ -288,6 +289,7 @@ impl Run<'_> {
         Ok(match kind {
             Reply::Status(kind) if kind == "hash" => Value::Hash(pairs().collect()),
             Reply::Status(kind) if kind == "list" => Value::List(items.into()),
+            Reply::Status(kind) if kind == "set" => Value::Set(items.into_iter().collect()),
             _ => Value::SortedSet(
                 pairs()
                     .map(|(member, score)| {

@@ -59,7 +59,7 @@ pub fn commands_in(steps: &[Step]) -> usize {
         .count()
 }
 
-pub const KEYS: [&str; 4] = ["a", "b", "c", "d"];
+pub const KEYS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// What fills a hole in a template; every hole is one word, `?` ones are none
 /// or several.
@@ -72,6 +72,7 @@ fn choices(hole: &str) -> &'static [&'static str] {
         "$hash" => &["b", "b", "b", "b", "a", "c", "d"],
         "$list" => &["c", "c", "c", "c", "a", "b", "d"],
         "$zset" => &["d", "d", "d", "d", "a", "b", "c"],
+        "$set" => &["e", "e", "e", "e", "a", "b", "c"],
         "$field" => &["f", "g", "h"],
         "$value" => &[
             "x",
@@ -249,6 +250,8 @@ fn choices(hole: &str) -> &'static [&'static str] {
         "?fields" => &["", "$field", "$field $field"],
         "?pair" => &["", "$field $value"],
         "?keys" => &["", "$key", "$key $key"],
+        "?pairs" => &["", "$key $value", "$key $value $key $value", "$key"],
+        "$end" => &["left", "right", "left", "RIGHT", "left", "right", "up"],
         "?ifeq" => &[
             "ifeq $value",
             "ifeq $value get",
@@ -318,6 +321,27 @@ pub const TEMPLATES: &[&str] = &[
     "zcard $zset",
     "zrank $zset $field ?rank",
     "zincrby $zset $score $field",
+    "mget $key ?keys",
+    "mset $string $value ?pairs",
+    "msetnx $string $value ?pairs",
+    "hmget $hash $field ?fields",
+    "hmset $hash $field $value ?pair",
+    "rpoplpush $list $list",
+    "rpoplpush $list $key",
+    "lmove $list $list $end $end",
+    "lmove $list $key $end $end",
+    "ltrim $list $index $index",
+    "sadd $set $field ?fields",
+    "sadd $set $field ?fields",
+    "srem $set $field ?fields",
+    "sismember $set $field",
+    "smismember $set $field ?fields",
+    "scard $set",
+    "zcount $zset $bound $bound",
+    "zremrangebyscore $zset $bound $bound",
+    "zremrangebyrank $zset $index $index",
+    "zpopmin $zset ?count",
+    "zpopmax $zset ?count",
     "publish $channel $value",
     "publish $channel $value",
     "ping ?more",
@@ -331,6 +355,8 @@ const SENDER_ONLY: &[&str] = &[
     "time",
     "hgetall $hash",
     "hkeys $hash",
+    "hvals $hash",
+    "smembers $set",
     "wait 0 0",
     "wait -1 5",
     "wait x 0",

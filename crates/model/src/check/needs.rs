@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use lockproof_lua::Scale;
-use lockproof_redis::ScriptEngine;
+use lockproof_redis::{Dialect, ScriptEngine};
 use lockproof_trace::{self as trace, Setup};
 
-use crate::lock::{Config, Program};
+use crate::lock::{Config, Program, ServerKind};
 use crate::world::WorldConfig;
 use crate::world::catalogue::{Beside, Fault, FaultInfo, Harm, SizeUnit, Switch};
 use crate::world::closure::{Closure, ClosureError, Needs, Subject};
@@ -55,6 +55,7 @@ impl Checker<'_> {
             rules: KeyRules {
                 keys: self.file.keys.clone(),
                 key: config.key.clone(),
+                dialect: dialect_of(self.file.server),
             },
             renews: self.file.renews,
             file: self.file.path.clone(),
@@ -203,6 +204,7 @@ impl Checker<'_> {
             replicas: u8::from(self.world_config(set).lag() > 0 || self.waits(set)),
             min_replicas: u8::from(find(set, Fault::MinReplicas).is_some()),
             shared_owner: find(set, Fault::SharedOwner).is_some(),
+            server: self.file.server.name().map(str::to_owned),
         }
     }
 
@@ -224,6 +226,14 @@ impl Checker<'_> {
     fn waits(&self, set: &[Switch]) -> bool {
         let tables = self.tables.get(&self.needs(set));
         tables.is_some_and(|tables| tables.waits())
+    }
+}
+
+/// What the servers that a lock asks for speak.
+fn dialect_of(server: ServerKind) -> Dialect {
+    match server {
+        ServerKind::Any => Dialect::default(),
+        ServerKind::Valkey => Dialect::Valkey9,
     }
 }
 

@@ -60,11 +60,32 @@ pub struct LockFile {
     pub checked_params: BTreeMap<String, f64>,
     /// The lease must be a multiple of this many ms (1000 where EXPIRE sets it).
     pub ttl_step_ms: i64,
+    /// The kind of server that it asks for.
+    pub server: ServerKind,
     /// Scripts by name, with their whole text.
     pub scripts: Arc<BTreeMap<String, String>>,
     /// It reads the monotonic clock; a validity that it states is counted on that.
     pub monotonic: bool,
     pub(crate) code: Arc<Code>,
+}
+
+/// On which servers a lock works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// Redis and Valkey.
+    Any,
+    /// Valkey 9 or later: it uses commands that only this has.
+    Valkey,
+}
+
+impl ServerKind {
+    /// As traces and the servers themselves name it; `None` if any will do.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            ServerKind::Any => None,
+            ServerKind::Valkey => Some("valkey"),
+        }
+    }
 }
 
 impl LockFile {
@@ -119,6 +140,7 @@ impl LockFile {
             params: BTreeMap::new(),
             checked_params: BTreeMap::new(),
             ttl_step_ms: 1,
+            server: ServerKind::Any,
             text: text.into(),
             scripts: Arc::default(),
             monotonic: code.reads_global("monotonic"),
@@ -146,6 +168,7 @@ impl LockFile {
         file.nodes = fields.nodes()?;
         (file.params, file.checked_params) = fields.params()?;
         file.ttl_step_ms = fields.positive("ttl_step")?.unwrap_or(1);
+        file.server = fields.server()?;
         file.scripts = Arc::new(scripts);
         Ok(file)
     }
@@ -374,6 +397,18 @@ impl Fields<'_> {
             Value::Nil => Ok(None),
             Value::Number(n) if n >= 1.0 && n.fract() == 0.0 && n < 1e12 => Ok(Some(n as i64)),
             _ => Err(self.wrong(format!("`{field}` must be a positive whole number"))),
+        }
+    }
+
+    fn server(&self) -> Result<ServerKind, LockError> {
+        match self.text("server")?.as_deref() {
+            None => Ok(ServerKind::Any),
+            Some("valkey") => Ok(ServerKind::Valkey),
+            Some(_) => Err(self.wrong(
+                "`server` must be \"valkey\" (version 9 or later, for a lock that uses its own \
+                 commands); leave it out for a lock that works on Redis"
+                    .to_string(),
+            )),
         }
     }
 

@@ -33,7 +33,7 @@ mod types;
 mod words;
 
 pub use error::LockError;
-pub use file::{LockFile, NodeCount};
+pub use file::{LockFile, NodeCount, ServerKind};
 pub use keys::{Keys, Role};
 pub use program::Program;
 pub use registry::builtin_names;

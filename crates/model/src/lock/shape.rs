@@ -8,7 +8,7 @@ pub const OPERATIONS: [&str; 2] = ["acquire", "release"];
 pub(super) const UNCALLED: [&str; 4] = ["renew", "try_acquire", "acquire_read", "acquire_write"];
 
 /// Its other fields.
-pub(super) const FIELDS: [&str; 9] = [
+pub(super) const FIELDS: [&str; 10] = [
     "name",
     "description",
     "keys",
@@ -17,5 +17,6 @@ pub(super) const FIELDS: [&str; 9] = [
     "reentrant",
     "renews",
     "scripts",
+    "server",
     "ttl_step",
 ];

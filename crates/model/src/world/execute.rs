@@ -126,7 +126,7 @@ impl<'e> Executor<'e> {
         alone: bool,
         order: u32,
     ) -> (Server, Reply, Notes) {
-        let mut server = before.to_server(self.present, self.scale);
+        let mut server = before.to_server(self.present, self.scale, self.rules.dialect);
         server.set_lacks_replicas(alone);
         server.set_order(order);
         let mut reply = server.execute(self.scripts, u32::from(client), argv);
@@ -313,6 +313,7 @@ fn elements(value: &Value) -> Vec<&Bytes> {
     match value {
         Value::String(_) | Value::List(_) => Vec::new(),
         Value::Hash(hash) => hash.keys().collect(),
+        Value::Set(set) => set.iter().collect(),
         Value::SortedSet(set) => set.ranked().into_iter().map(|(m, _)| m).collect(),
     }
 }
@@ -504,7 +505,7 @@ fn stale_stamps(executed: &mut Executed, written: &[Write], scale: Scale) {
                     look(item, index.to_string().as_bytes(), Some(item));
                 }
             }
-            Value::SortedSet(_) => {}
+            Value::Set(_) | Value::SortedSet(_) => {}
         }
     }
     if found {

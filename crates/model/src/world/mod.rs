@@ -43,4 +43,5 @@ mod world;
 pub use config::*;
 pub use reached::Reached;
 pub use system::*;
+pub use unmodelled::may_send;
 pub use world::*;

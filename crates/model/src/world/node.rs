@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use lockproof_lua::Scale;
 use lockproof_lua::text::Span;
-use lockproof_redis::{Bytes, Server, Value};
+use lockproof_redis::{Bytes, Dialect, Server, Value};
 
 use crate::lock::{Keys, Role};
 
@@ -83,6 +83,8 @@ pub struct KeyRules {
     pub keys: Keys,
     /// `lock.key`.
     pub key: String,
+    /// What its servers speak.
+    pub dialect: Dialect,
 }
 
 impl KeyRules {
@@ -104,8 +106,8 @@ pub struct Most {
 impl Keyspace {
     /// A formal server with this content, whose clock shows `present` plus the
     /// offset.
-    pub fn to_server(&self, present: i64, scale: Option<Scale>) -> Server {
-        let mut server = Server::new(present + self.offset_ms);
+    pub fn to_server(&self, present: i64, scale: Option<Scale>, dialect: Dialect) -> Server {
+        let mut server = Server::new(present + self.offset_ms).with_dialect(dialect);
         if let Some(scale) = scale {
             server.set_scale(scale, present);
         }
@@ -271,6 +273,7 @@ fn size(value: &Value) -> usize {
         Value::String(_) => 1,
         Value::Hash(hash) => hash.len(),
         Value::List(list) => list.len(),
+        Value::Set(set) => set.len(),
         Value::SortedSet(set) => set.len(),
     }
 }
@@ -290,6 +293,7 @@ impl std::fmt::Display for Keyspace {
                 }
                 Value::Hash(hash) => write!(f, "a hash of {} fields", hash.len())?,
                 Value::List(list) => write!(f, "a list of {} items", list.len())?,
+                Value::Set(set) => write!(f, "a set of {} members", set.len())?,
                 Value::SortedSet(set) => write!(f, "a sorted set of {} members", set.len())?,
             }
         }
@@ -321,6 +325,11 @@ impl Entry {
                 list.iter()
                     .enumerate()
                     .map(|(index, item)| age(item, index.to_string().as_bytes()))
+                    .collect(),
+            ),
+            Value::Set(set) => Value::Set(
+                set.iter()
+                    .map(|member| symbols::age(member, ticks, scale, None))
                     .collect(),
             ),
             Value::SortedSet(set) => Value::SortedSet(
@@ -370,6 +379,7 @@ pub(super) fn map_text(value: &Value, rename: &mut impl FnMut(&[u8]) -> Vec<u8>)
                 .collect(),
         ),
         Value::List(list) => Value::List(list.iter().map(|item| rename(item)).collect()),
+        Value::Set(set) => Value::Set(set.iter().map(|member| rename(member)).collect()),
         Value::SortedSet(set) => Value::SortedSet(
             set.ranked()
                 .into_iter()

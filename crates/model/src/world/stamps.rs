@@ -68,6 +68,6 @@ fn texts(value: &Value) -> Vec<&Bytes> {
         Value::String(text) => vec![text],
         Value::Hash(hash) => hash.values().collect(),
         Value::List(list) => list.iter().collect(),
-        Value::SortedSet(_) => Vec::new(),
+        Value::Set(_) | Value::SortedSet(_) => Vec::new(),
     }
 }

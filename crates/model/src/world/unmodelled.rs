@@ -5,7 +5,7 @@
 //! script does beyond the formal server, the server itself notes while it executes
 //! it ([`lockproof_redis::Notes`]).
 
-use lockproof_redis::{Bytes, Dialect, commands};
+use lockproof_redis::{Bytes, Command, Dialect, commands};
 
 /// Commands that a single server of the model has, and a world has not.
 const NOT_IN_A_WORLD: [&str; 5] = ["evalsha", "publish", "script", "subscribe", "unsubscribe"];
@@ -14,10 +14,20 @@ const NOT_IN_A_WORLD: [&str; 5] = ["evalsha", "publish", "script", "subscribe", 
 ///
 /// # Errors
 /// In words, what of it is not in the model.
-pub fn examine(argv: &[Bytes]) -> Result<(), String> {
+pub fn examine(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
     let lower = |word: &Bytes| String::from_utf8_lossy(word).to_lowercase();
     let name = argv.first().map(lower).unwrap_or_default();
-    if NOT_IN_A_WORLD.contains(&name.as_str()) || !is_known(&name) {
+    let known = commands().iter().find(|command| command.name() == name);
+    if let Some(elsewhere) = known.filter(|command| !command.exists_in(dialect))
+        && may_send(elsewhere, Dialect::Valkey9)
+    {
+        let name = name.to_uppercase();
+        return Err(format!(
+            "sends the command {name}, which only Valkey has; if the lock is for Valkey, say \
+             `server = \"valkey\"`"
+        ));
+    }
+    if !known.is_some_and(|command| may_send(command, dialect)) {
         let name = name.to_uppercase();
         return Err(format!(
             "sends the command {name}, which is not in the model yet"
@@ -26,8 +36,7 @@ pub fn examine(argv: &[Bytes]) -> Result<(), String> {
     Ok(())
 }
 
-/// The servers of a world speak the default dialect.
-fn is_known(name: &str) -> bool {
-    let known = commands().iter().find(|command| command.name() == name);
-    known.is_some_and(|command| command.exists_in(Dialect::default()))
+/// A lock file may send this command to servers that speak so.
+pub fn may_send(command: &Command, dialect: Dialect) -> bool {
+    !NOT_IN_A_WORLD.contains(&command.name()) && command.exists_in(dialect)
 }

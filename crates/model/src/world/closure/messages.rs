@@ -25,7 +25,7 @@ impl Closure {
             at: self.at(line),
             what: format!("the lock {what}"),
         };
-        unmodelled::examine(&argv).map_err(not_modelled)?;
+        unmodelled::examine(&argv, self.rules.dialect).map_err(not_modelled)?;
         wait::ticks(&argv, self.needs.step_ms).map_err(not_modelled)?;
         if let Some(ms) = wait::timeout_ms(&argv) {
             self.note_duration(ms, line);

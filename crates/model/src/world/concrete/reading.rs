@@ -280,6 +280,11 @@ fn elements(entry: &Entry) -> Elements {
                 .map(|(field, text)| element(vec![field.clone(), text.clone()], None, each(field)))
                 .collect(),
         ),
+        Value::Set(set) => Elements::Set(
+            set.iter()
+                .map(|member| element(vec![member.clone()], None, each(member)))
+                .collect(),
+        ),
         Value::SortedSet(set) => Elements::Set(
             set.ranked()
                 .into_iter()
