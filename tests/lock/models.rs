@@ -321,3 +321,127 @@ fn redlock_that_took_longer_than_the_lease_fails_and_unlocks() {
     let reason = "the lease ran out meanwhile".to_string();
     assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Failed { reason })));
 }
+
+#[test]
+fn exists_then_set_asks_first_and_sets_in_a_second_command() {
+    let mut p = start("exists-set");
+    assert_eq!(sent(&step(&mut p, acquire("t1"))), ["EXISTS", "the-lock"]);
+    let out = step(&mut p, reply(0, Reply::Int(0)));
+    assert_eq!(sent(&out), ["SET", "the-lock", "1"]);
+    assert_eq!(step(&mut p, reply(0, ok())).outcome, held(None));
+}
+
+#[test]
+fn constant_values_are_set_and_anybody_deletes() {
+    let (first, script) = (["SETNX", "the-lock", "1"], ["1", "the-lock", "1", "3"]);
+    for (name, wanted) in [("setnx-del", &first[..]), ("setnx-expire-lua", &script[..])] {
+        let mut p = start(name);
+        let argv = sent(&step(&mut p, acquire("t1")));
+        assert!(argv.ends_with(&wanted.iter().map(ToString::to_string).collect::<Vec<_>>()));
+        assert_eq!(step(&mut p, reply(0, Reply::Int(1))).outcome, held(None));
+        assert_eq!(sent(&step(&mut p, release())), ["DEL", "the-lock"]);
+        assert_eq!(step(&mut p, reply(0, Reply::Int(1))).outcome, done(None));
+    }
+    let mut p = start("set-nx-px");
+    let argv = sent(&step(&mut p, acquire("t1")));
+    assert_eq!(argv, ["SET", "the-lock", "1", "NX", "PX", "3000"]);
+}
+
+#[test]
+fn a_script_that_returns_false_is_busy() {
+    let mut p = start("setnx-expire-lua");
+    step(&mut p, acquire("t1"));
+    let out = step(&mut p, reply(0, Reply::Nil));
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Busy)));
+}
+
+#[test]
+fn del_setnx_takeover_deletes_what_has_passed_and_tries_once_more() {
+    let mut p = start("del-setnx-takeover");
+    let stamp = (CLOCK + 3_000).to_string();
+    let argv = sent(&step(&mut p, acquire("t1")));
+    assert_eq!(argv, ["SETNX", "the-lock", stamp.as_str()]);
+    step(&mut p, reply(0, Reply::Int(0)));
+    let passed = bulk(&(CLOCK - 1).to_string());
+    assert_eq!(sent(&step(&mut p, reply(0, passed))), ["DEL", "the-lock"]);
+    let out = step(&mut p, reply(0, Reply::Int(1)));
+    assert_eq!(sent(&out), ["SETNX", "the-lock", stamp.as_str()]);
+    let out = step(&mut p, reply(0, Reply::Int(1)));
+    assert_eq!(sent(&out), ["EXPIRE", "the-lock", "3"]);
+    assert_eq!(step(&mut p, reply(0, Reply::Int(1))).outcome, held(None));
+}
+
+#[test]
+fn token_get_del_compares_in_the_client() {
+    let mut p = start("token-get-del");
+    for (value, wanted) in [("t1", done(Some(true))), ("t2", done(Some(false)))] {
+        let argv = sent(&step(&mut p, acquire("t1")));
+        assert_eq!(argv, ["SET", "the-lock", "t1", "EX", "3", "NX"]);
+        step(&mut p, reply(0, ok()));
+        assert_eq!(sent(&step(&mut p, release())), ["GET", "the-lock"]);
+        let out = step(&mut p, reply(0, bulk(value)));
+        let out = match out.outcome {
+            None => {
+                assert_eq!(sent(&out), ["DEL", "the-lock"]);
+                step(&mut p, reply(0, Reply::Int(1)))
+            }
+            Some(_) => out,
+        };
+        assert_eq!(out.outcome, wanted);
+    }
+}
+
+#[test]
+fn the_polling_token_lock_makes_one_try_less_than_asked_for() {
+    let mut p = start("token-setnx-expire-lua");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, Reply::Nil));
+    assert_eq!(p.view().threads, [(0, Waiting::Sleep { left_ms: 100 })]);
+    step(&mut p, advance(100));
+    assert_eq!(sent(&step(&mut p, wake(0)))[0], "EVAL");
+    step(&mut p, reply(0, Reply::Nil));
+    step(&mut p, advance(100));
+    let out = step(&mut p, wake(0));
+    assert_eq!(out.outcome, Some((Op::Acquire, Outcome::Busy)));
+}
+
+#[test]
+fn the_renewed_hash_is_renewed_until_the_last_of_its_holds() {
+    let mut p = start("reentrant-hash-renewed");
+    for call in [acquire("t1"), nested()] {
+        step(&mut p, call);
+        assert_eq!(step(&mut p, reply(0, Reply::Int(1))).outcome, held(None));
+        assert_eq!(p.view().threads.len(), 1, "one timer for all holds");
+    }
+    step(&mut p, advance(1_000));
+    let argv = sent(&step(&mut p, wake(1)));
+    assert!(argv[1].contains("hexists"));
+    assert_eq!(&argv[2..], ["1", "the-lock", "client-a", "3"]);
+    step(&mut p, reply(1, Reply::Int(1)));
+    step(&mut p, release());
+    assert_eq!(
+        step(&mut p, reply(0, Reply::Int(0))).outcome,
+        done(Some(true))
+    );
+    assert_eq!(p.view().threads.len(), 1, "an outer hold is left");
+    step(&mut p, release());
+    step(&mut p, reply(0, Reply::Int(1)));
+    assert!(p.view().threads.is_empty());
+}
+
+#[test]
+fn delifeq_asks_for_valkey_and_lets_the_server_compare() {
+    let file = LockFile::builtin("delifeq").unwrap();
+    assert_eq!(file.server.name(), Some("valkey"));
+    let mut p = start("delifeq");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, ok()));
+    assert_eq!(
+        sent(&step(&mut p, release())),
+        ["DELIFEQ", "the-lock", "t1"]
+    );
+    assert_eq!(
+        step(&mut p, reply(0, Reply::Int(0))).outcome,
+        done(Some(false))
+    );
+}

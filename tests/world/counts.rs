@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 71] = [
+const PINNED: [Pinned; 108] = [
     pinned("token", USUAL, "", (166, 390, 10), ""),
     pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
@@ -116,6 +116,43 @@ const PINNED: [Pinned; 71] = [
     pinned("redlock", (2, 2), "failover", (220_254, 532_332, 59), "TWICE lease"),
     pinned("redlock", (2, 2), "", (6060, 12_730, 39), ""),
     pinned("redlock", (2, 2), "client-crash", (12_940, 36_268, 39), ""),
+    pinned("exists-set", USUAL, "", (842, 2262, 22), "TWICE owner-only-release lease"),
+    pinned("exists-set", USUAL, "client-crash", (1548, 5342, 22), "TWICE owner-only-release lease no-orphan deadlock-freedom"),
+    pinned("exists-set", USUAL, "node-flush", (1966, 5836, 23), "TWICE owner-only-release lease"),
+    pinned("exists-set", USUAL, "overrun", (2100, 6084, 32), "TWICE owner-only-release lease"),
+    pinned("setnx-del", USUAL, "", (142, 342, 10), "lease"),
+    pinned("setnx-del", USUAL, "client-crash", (312, 922, 10), "lease no-orphan deadlock-freedom"),
+    pinned("setnx-del", USUAL, "node-flush", (844, 2392, 17), "TWICE owner-only-release lease"),
+    pinned("setnx-del", USUAL, "overrun", (332, 844, 17), "lease"),
+    pinned("setnx-expire-lua", USUAL, "", (166, 390, 10), ""),
+    pinned("setnx-expire-lua", USUAL, "client-crash", (412, 1138, 10), ""),
+    pinned("setnx-expire-lua", USUAL, "node-flush", (936, 2624, 17), "TWICE owner-only-release lease"),
+    pinned("setnx-expire-lua", USUAL, "overrun", (1098, 3054, 22), "TWICE owner-only-release lease"),
+    pinned("set-nx-px", USUAL, "", (166, 390, 10), ""),
+    pinned("set-nx-px", USUAL, "client-crash", (412, 1138, 10), ""),
+    pinned("set-nx-px", USUAL, "node-flush", (936, 2624, 17), "TWICE owner-only-release lease"),
+    pinned("set-nx-px", USUAL, "overrun", (1098, 3054, 22), "TWICE owner-only-release lease"),
+    pinned("del-setnx-takeover", USUAL, "", (426, 946, 20), ""),
+    pinned("del-setnx-takeover", USUAL, "client-crash", (1222, 2992, 23), "no-orphan"),
+    pinned("del-setnx-takeover", USUAL, "node-flush", (1932, 5000, 23), "TWICE owner-only-release lease"),
+    pinned("del-setnx-takeover", (3, 3), "client-crash", (25_032, 87_239, 49), "TWICE owner-only-release lease no-orphan"),
+    pinned("del-setnx-takeover", USUAL, "overrun", (1944, 4932, 30), "TWICE owner-only-release lease"),
+    pinned("token-get-del", USUAL, "", (246, 550, 14), ""),
+    pinned("token-get-del", USUAL, "client-crash", (580, 1610, 14), ""),
+    pinned("token-get-del", USUAL, "node-flush", (1548, 4088, 22), "TWICE owner-only-release lease honest-outcome"),
+    pinned("token-get-del", USUAL, "overrun", (1054, 2626, 26), "TWICE"),
+    pinned("token-setnx-expire-lua", USUAL, "", (498, 1058, 18), ""),
+    pinned("token-setnx-expire-lua", USUAL, "client-crash", (1052, 2846, 19), ""),
+    pinned("token-setnx-expire-lua", USUAL, "node-flush", (1932, 5004, 20), "TWICE lease"),
+    pinned("token-setnx-expire-lua", USUAL, "overrun", (1554, 3714, 23), "TWICE"),
+    pinned("delifeq", USUAL, "", (166, 390, 10), ""),
+    pinned("delifeq", USUAL, "client-crash", (412, 1138, 10), ""),
+    pinned("delifeq", USUAL, "node-flush", (932, 2652, 17), "TWICE lease"),
+    pinned("delifeq", USUAL, "overrun", (694, 1850, 20), "mutual-exclusion-belief mutual-exclusion-effect"),
+    pinned("reentrant-hash-renewed", USUAL, "", (1902, 5906, 22), ""),
+    pinned("reentrant-hash-renewed", USUAL, "client-crash", (3470, 13_530, 22), ""),
+    pinned("reentrant-hash-renewed", USUAL, "node-flush", (68_598, 270_208, 34), "TWICE reentrancy lease"),
+    pinned("reentrant-hash-renewed", USUAL, "overrun", (1902, 5906, 22), ""),
 ];
 
 fn verify(lock: &str) {
@@ -166,6 +203,27 @@ fn worlds_of_the_renewed_token_have_their_sizes() {
 #[test]
 fn worlds_of_the_reentrant_hash_have_their_sizes() {
     verify("reentrant-hash");
+}
+
+#[test]
+fn worlds_of_the_simpler_locks_have_their_sizes() {
+    for lock in [
+        "exists-set",
+        "setnx-del",
+        "setnx-expire-lua",
+        "set-nx-px",
+        "del-setnx-takeover",
+        "token-get-del",
+        "token-setnx-expire-lua",
+        "delifeq",
+    ] {
+        verify(lock);
+    }
+}
+
+#[test]
+fn worlds_of_the_renewed_hash_have_their_sizes() {
+    verify("reentrant-hash-renewed");
 }
 
 #[test]

@@ -102,13 +102,22 @@ fn compare_file(file: &LockFile, ttl_ticks: u8, sets: &[&str]) -> usize {
 }
 
 /// The locks of this file's tests, so that a new built-in lock joins them.
-const COMPARED: [&str; 7] = [
+const COMPARED: [&str; 16] = [
+    "del-setnx-takeover",
+    "delifeq",
+    "exists-set",
     "getset-timestamp",
     "redlock",
     "reentrant-hash",
+    "reentrant-hash-renewed",
+    "set-nx-px",
+    "setnx-del",
     "setnx-expire",
+    "setnx-expire-lua",
     "token",
+    "token-get-del",
     "token-renewed",
+    "token-setnx-expire-lua",
     "token-wait",
 ];
 
@@ -155,6 +164,34 @@ fn stateright_agrees_on_the_token_lock() {
 fn stateright_agrees_on_setnx_then_expire() {
     let sets = ["", "client-crash", "client-pause", "delay", "failover@2"];
     assert_ne!(compare("setnx-expire", 2, &sets), 0);
+}
+
+#[test]
+fn stateright_agrees_on_the_locks_of_one_key() {
+    for lock in ["exists-set", "setnx-del", "setnx-expire-lua", "set-nx-px"] {
+        let sets = ["", "client-crash", "overrun", "node-restart-none"];
+        assert_ne!(compare(lock, 2, &sets), 0, "{lock}");
+    }
+    for lock in ["token-get-del", "token-setnx-expire-lua", "delifeq"] {
+        assert_ne!(compare(lock, 2, &["", "client-pause"]), 0, "{lock}");
+    }
+}
+
+#[test]
+fn stateright_agrees_on_the_takeover_by_del_and_setnx() {
+    assert_ne!(
+        compare(
+            "del-setnx-takeover",
+            2,
+            &["", "client-crash", "client-drift"]
+        ),
+        0
+    );
+}
+
+#[test]
+fn stateright_agrees_on_the_renewed_hash() {
+    assert_ne!(compare("reentrant-hash-renewed", 2, &["", "node-flush"]), 0);
 }
 
 #[test]

@@ -21,8 +21,8 @@ const SETS: [&str; 10] = [
     "client-drift",
     "failover",
 ];
-/// Redlock's worlds are large; these show its violations.
-const REDLOCK: [&str; 3] = ["client-pause", "overrun", "node-restart-none"];
+/// Some locks have large worlds; these show their violations.
+const FEW: [&str; 3] = ["client-pause", "overrun", "node-restart-none"];
 
 /// The numbers that a story's lines bear; ticks that share a line have a range.
 fn numbers(trace: &Trace) -> Vec<usize> {
@@ -75,8 +75,8 @@ fn has_one_length(result: &CheckResult, trace: &Trace) {
 fn every_trace_of_every_builtin_lock_has_one_length() {
     for name in builtin_names() {
         let file = builtin(name);
-        let sets = if name == "redlock" {
-            &REDLOCK[..]
+        let sets = if ["redlock", "reentrant-hash-renewed"].contains(&name) {
+            &FEW[..]
         } else {
             &SETS[..]
         };

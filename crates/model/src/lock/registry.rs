@@ -4,13 +4,22 @@ use lockproof_input::{self as builtin, Builtin, builtins};
 
 /// The lock files of `models/`, in the order of the catalogue.
 pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
+    "exists-set",
+    "setnx-del",
     "setnx-expire",
+    "setnx-expire-lua",
+    "set-nx-px",
+    "del-setnx-takeover",
     "getset-timestamp",
+    "token-get-del",
     "token",
+    "token-setnx-expire-lua",
     "token-wait",
     "token-renewed",
     "reentrant-hash",
+    "reentrant-hash-renewed",
     "redlock",
+    "delifeq",
 );
 
 /// The scripts of `lua/`.
@@ -19,6 +28,8 @@ pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua", ".lua":
     "expire_if_owner",
     "hash_lock",
     "hash_unlock",
+    "hash_expire_if_owner",
+    "setnx_expire",
 );
 
 /// Names of the built-in locks, in the order of the catalogue.
