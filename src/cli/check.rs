@@ -131,7 +131,7 @@ fn workers(text: &str) -> Result<usize, String> {
     }
 }
 
-fn seconds_of(seconds: f64) -> Result<Duration, Failure> {
+pub fn seconds_of(seconds: f64) -> Result<Duration, Failure> {
     Duration::try_from_secs_f64(seconds)
         .context("--timeout must be a number of seconds, 0 or more")
         .map_err(Failure::usage)

@@ -12,6 +12,7 @@ mod doctor;
 mod explore;
 mod folder;
 mod free;
+mod frontier;
 mod history;
 mod list;
 mod machine;
@@ -140,6 +141,8 @@ struct Cli {
 enum Command {
     /// Model-check a lock: prove it or find the shortest way to break it
     Check(check::Args),
+    /// Find which faults together break a lock, and under which it holds
+    Frontier(frontier::Args),
     /// Replay a trace step by step on real servers
     Replay(replay::Args),
     /// Replay random walks through a lock's model on real servers
@@ -213,6 +216,7 @@ fn run(command: Command) -> Ended {
         Command::Torture(args) => torture::run(args),
         Command::Report(args) => report::run(args),
         Command::History(args) => history::run(args),
+        Command::Frontier(args) => frontier::run(args),
         Command::Explore(args) => explore::run(args),
         Command::List(args) => list::run(args),
         Command::Doctor(args) => doctor::run(args),

@@ -1,7 +1,7 @@
 //! From arguments to a validated plan: which lock, which sizes, which
 //! assumption sets, which properties.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -158,6 +158,12 @@ impl LockArgs {
 }
 
 impl LockPlan {
+    /// Every fault of its sets, once.
+    pub fn faults(&self) -> impl Iterator<Item = Switch> {
+        let all: BTreeSet<Switch> = self.sets.iter().flatten().copied().collect();
+        all.into_iter()
+    }
+
     /// The options of a check with this plan.
     pub fn options(&self, properties: Vec<Property>, explore: ExploreOptions) -> CheckOptions {
         CheckOptions {

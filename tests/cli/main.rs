@@ -12,6 +12,7 @@ mod attach;
 mod attach_put_back;
 mod attach_refused;
 mod ended_early;
+mod frontier;
 mod history;
 mod input;
 mod installed;

@@ -17,12 +17,16 @@ fn printed(arguments: &str) -> String {
 }
 
 #[test]
-fn the_readme_shows_what_the_program_prints() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = std::fs::read_to_string(&path).unwrap();
-    let (_, after) = readme
+fn documents_show_what_the_program_prints() {
+    shows_what_is_printed("README.md");
+    shows_what_is_printed("docs/frontier.md");
+}
+
+fn shows_what_is_printed(path: &str) {
+    let text = document(path);
+    let (_, after) = text
         .split_once("<!-- output: ")
-        .expect("the README has an example");
+        .expect("the document has an example");
     let (arguments, after) = after.split_once(" -->\n```text\n").unwrap();
     let (shown, _) = after.split_once("```").unwrap();
     let real = printed(arguments);
@@ -35,7 +39,7 @@ fn the_readme_shows_what_the_program_prints() {
     assert_eq!(
         lines(shown),
         lines(&real),
-        "run `{arguments}` and put its output into README.md"
+        "run `{arguments}` and put its output into {path}"
     );
 }
 
@@ -73,6 +77,7 @@ fn every_command_in_the_documents_is_one() {
         "docs/scenarios.md",
         "docs/history.md",
         "docs/lock-files.md",
+        "docs/frontier.md",
     ] {
         for command in commands(&document(path)) {
             // Whatever comes before --help is parsed first.

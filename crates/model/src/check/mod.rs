@@ -2,6 +2,7 @@
 
 mod attempts;
 mod explore;
+pub mod frontier;
 mod guard;
 mod needs;
 mod result;
