@@ -362,6 +362,10 @@ fn commands_that_the_model_does_not_have_are_refused_and_not_answered_as_unknown
         ("redis('append', 'log', 'x')", "the command APPEND"),
         ("redis('EVALSHA', '00', 0)", "the command EVALSHA"),
         ("redis('DELIFEQ', lock.key, 'x')", "the command DELIFEQ"),
+        (
+            "redis('SET', lock.key, 'x', 'ifeq', 'y')",
+            "SET with IFEQ or its like",
+        ),
         ("redis('SCRIPT', 'LOAD', 'return 1')", "the command SCRIPT"),
         ("redis('WAIT', 2, 100)", "WAIT for 2 replicas"),
         (

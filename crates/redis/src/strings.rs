@@ -1,5 +1,6 @@
 //! Commands on strings: SET with all its options, GET, counters.
 
+use lockproof_lua::RefusalKind;
 use lockproof_lua::text::Symbol;
 
 use super::call::{Answer, Call};
@@ -112,7 +113,11 @@ fn end_of(
 
 pub(super) fn set(server: &mut Server, call: &Call<'_>) -> Answer {
     let (key, value) = (&call.argv[1], &call.argv[2]);
-    let options = SetOptions::parse(&call.argv[3..], server.dialect())?;
+    let options = SetOptions::parse(&call.argv[3..], server.dialect());
+    if options.is_err() {
+        note_newer_options(server, &call.argv[3..]);
+    }
+    let options = options?;
     let mut when = None;
     if let Some((_, unit_ms, relative, argument)) = &options.expiry {
         when = Some(end_of(server, argument, *unit_ms, *relative, call.name)?);
@@ -151,6 +156,18 @@ pub(super) fn set(server: &mut Server, call: &Call<'_>) -> Answer {
         (false, true) => Reply::Nil,
         (false, false) => ok(),
     })
+}
+
+/// Options that Valkey 9, or Redis 8.4, has and this server has not: what it answers
+/// (a syntax error) says nothing about those (Redis manual, SET; Valkey manual, SET).
+fn note_newer_options(server: &mut Server, words: &[Bytes]) {
+    const NEWER: [&[u8]; 4] = [b"ifeq", b"ifne", b"ifdeq", b"ifdne"];
+    let newer = |word: &Bytes| NEWER.contains(&word.to_ascii_lowercase().as_slice());
+    if server.scale().is_some() && words.iter().any(newer) {
+        let what = "uses SET with IFEQ or its like, which only newer servers have; if the lock is \
+                    for Valkey, say `server = \"valkey\"`";
+        server.notes_mut().refuse(RefusalKind::Lacks, what);
+    }
 }
 
 pub(super) fn setnx(server: &mut Server, call: &Call<'_>) -> Answer {
