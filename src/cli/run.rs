@@ -46,6 +46,12 @@ pub struct Args {
     /// `lockproof report merge`
     #[arg(long, value_name = "K/N", conflicts_with = "write_baseline")]
     partition: Option<Partition>,
+    /// Replays of each counterexample, in place of what the file says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    replays: Option<u32>,
+    /// Random walks for each world, in place of what the file says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    walks: Option<u32>,
     #[command(flatten)]
     real: RealArgs,
 }
@@ -56,7 +62,9 @@ pub fn run(args: Args) -> Ended {
         Some(path) => read(path)?,
         None => config::DEFAULT.to_owned(),
     };
-    let config = Config::parse(&text).map_err(Failure::usage)?;
+    let mut config = Config::parse(&text).map_err(Failure::usage)?;
+    config.replays = args.replays.unwrap_or(config.replays);
+    config.walks = args.walks.unwrap_or(config.walks);
     let baseline = read_baseline(args.baseline.as_deref())?;
     let real = args.real.find()?;
     signals::in_order();
@@ -128,10 +136,16 @@ pub(super) fn read(path: &Path) -> Result<String, Failure> {
 
 /// The whole run, also for a part of it.
 fn command(args: &Args) -> String {
-    match &args.file {
-        Some(path) => format!("lockproof run {}", shell::word(&path.to_string_lossy())),
-        None => "lockproof run".into(),
+    let mut command = String::from("lockproof run");
+    if let Some(path) = &args.file {
+        command += &format!(" {}", shell::word(&path.to_string_lossy()));
     }
+    for (option, value) in [("replays", args.replays), ("walks", args.walks)] {
+        if let Some(value) = value {
+            command += &format!(" --{option} {value}");
+        }
+    }
+    command
 }
 
 /// The servers that single locks ask for, beside the one that the others run on.

@@ -64,6 +64,29 @@ fn merged_parts_are_the_report_of_an_undivided_run() {
 }
 
 #[test]
+fn the_command_line_says_how_often_to_replay_and_the_report_says_so() {
+    let place = Place::new();
+    place.write("matrix.toml", MATRIX);
+    let said = place.run("run matrix.toml --replays 2 --walks 3 --out more");
+    assert_eq!(said.code, Some(0), "{said:#?}");
+    let more = report(&place, "more");
+    assert_eq!(
+        more.command,
+        "lockproof run matrix.toml --replays 2 --walks 3"
+    );
+    let replays = more.cells.iter().filter_map(|cell| cell.replays);
+    let attempts: Vec<u32> = replays.map(|count| count.attempts).collect();
+    assert!(!attempts.is_empty() && attempts.iter().all(|count| *count == 2));
+    let walks = more.cells.iter().filter_map(|cell| cell.walks);
+    let attempts: Vec<u32> = walks.map(|walks| walks.count).collect();
+    assert!(!attempts.is_empty() && attempts.iter().all(|count| *count == 3));
+    for wrong in ["--replays 0", "--replays many", "--walks -1"] {
+        let said = place.run(&format!("run matrix.toml {wrong}"));
+        assert_eq!(said.code, Some(USAGE), "{said:#?}");
+    }
+}
+
+#[test]
 fn scenarios_are_divided_and_joined_in_their_order() {
     let place = Place::new();
     let run = "scenario run lost-reply overrun late-request --lock token --replays 1 --walks 1";
