@@ -23,7 +23,6 @@ use std::process::ExitCode;
 use lockproof_lab::client::protocol::{
     ErrorCode, Feature, FromClient, Hello, LINE_BYTES_MAX, PROTOCOL, ToClient,
 };
-use lockproof_model::lock::OPERATIONS;
 use tokio::sync::mpsc;
 
 use session::Session;
@@ -83,6 +82,7 @@ async fn serve() -> Result<(), WorkerError> {
             Feature::VirtualTime,
             Feature::Reset,
             Feature::Reentrant,
+            Feature::ReadWrite,
             Feature::Token,
             Feature::Renewal,
             Feature::Skew,
@@ -166,7 +166,7 @@ fn answer(
                     let file = started.file();
                     let ready = FromClient::Ready {
                         id,
-                        operations: OPERATIONS.map(str::to_owned).to_vec(),
+                        operations: ["acquire", "release"].map(str::to_owned).to_vec(),
                         sha256: Some(file.sha256.clone()),
                     };
                     *session = Some(started);

@@ -268,9 +268,12 @@ impl Session {
     }
 
     fn input_of_call(&self, call: Call) -> Result<Input, (ErrorCode, String)> {
+        let modes = self.file().has_modes;
         let op = match (call.op.as_str(), call.mode) {
+            ("acquire", Mode::Write) if modes => Op::AcquireWrite,
+            ("acquire", Mode::Read) if modes => Op::AcquireRead,
             ("acquire", Mode::Write) => Op::Acquire,
-            ("release", Mode::Write) => Op::Release,
+            ("release", _) => Op::Release,
             (op, _) => {
                 return Err((
                     ErrorCode::NotApplicable,
@@ -298,7 +301,7 @@ impl Session {
             sent: output.sent.iter().map(sent).collect(),
             abandoned: output.abandoned,
             ended: output.outcome.map(|(op, outcome)| Ended {
-                op: op_name(op).to_string(),
+                op: op.name().to_string(),
                 outcome,
             }),
             lost: output.lost,
@@ -390,13 +393,6 @@ fn load(name: &str) -> Result<LockFile, LockError> {
         return LockFile::builtin(name);
     }
     LockFile::load(Path::new(name))
-}
-
-fn op_name(op: Op) -> &'static str {
-    match op {
-        Op::Acquire => "acquire",
-        Op::Release => "release",
-    }
 }
 
 fn sent(request: &lockproof_model::lock::Request) -> SentCommand {

@@ -110,31 +110,33 @@ fn finish(p: &mut Program, mut output: Output) -> Outcome {
 #[test]
 fn whole_files_acquire_renew_and_release() {
     let whole: Vec<_> = snippets().into_iter().filter(|s| s.0.is_empty()).collect();
-    assert_eq!(whole.len(), 4);
+    assert_eq!(whole.len(), 5);
     for (_, text, line) in whole {
         let file = LockFile::from_text(&format!("docs/lock-files.md, line {line} +"), &text, None);
         let file = file.unwrap_or_else(|e| panic!("{e}"));
         let mut p = Program::start(&file, &config(file.nodes.default), "a", CLOCK).unwrap();
-        let out = step(&mut p, acquire("t1"));
-        let outcome = finish(&mut p, out);
-        assert!(matches!(outcome, Outcome::Held { .. }), "{outcome:?}");
-        if file.reentrant {
-            let out = step(&mut p, nested());
-            finish(&mut p, out);
+        for acquire in acquires(&file, "t1") {
+            let out = step(&mut p, acquire);
+            let outcome = finish(&mut p, out);
+            assert!(matches!(outcome, Outcome::Held { .. }), "{outcome:?}");
+            if file.reentrant {
+                let out = step(&mut p, nested());
+                finish(&mut p, out);
+                let out = step(&mut p, release());
+                finish(&mut p, out);
+            }
+            step(&mut p, advance(1_000));
+            for (thread, _) in p.view().threads {
+                let out = step(&mut p, wake(thread));
+                assert!(!out.sent.is_empty(), "line {line}: a thread without work");
+                step(&mut p, reply(thread, grant(&out.sent[0].argv)));
+            }
             let out = step(&mut p, release());
-            finish(&mut p, out);
+            let outcome = finish(&mut p, out);
+            let effect = Some(true);
+            assert_eq!(outcome, Outcome::Done { effect }, "line {line}");
+            assert_eq!((phase(&p), p.view().threads.len()), (Phase::Idle, 0));
         }
-        step(&mut p, advance(1_000));
-        for (thread, _) in p.view().threads {
-            let out = step(&mut p, wake(thread));
-            assert!(!out.sent.is_empty(), "line {line}: a thread without work");
-            step(&mut p, reply(thread, grant(&out.sent[0].argv)));
-        }
-        let out = step(&mut p, release());
-        let outcome = finish(&mut p, out);
-        let effect = Some(true);
-        assert_eq!(outcome, Outcome::Done { effect }, "line {line}");
-        assert_eq!((phase(&p), p.view().threads.len()), (Phase::Idle, 0));
     }
 }
 

@@ -445,3 +445,58 @@ fn delifeq_asks_for_valkey_and_lets_the_server_compare() {
         done(Some(false))
     );
 }
+
+fn acquire_for(op: Op) -> Input {
+    let token = Some("t1".to_string());
+    Input::Call { op, token }
+}
+
+#[test]
+fn readers_and_the_writer_of_two_keys_delete_their_own_key() {
+    for (op, mode) in [(Op::AcquireRead, "read"), (Op::AcquireWrite, "write")] {
+        let mut p = start("rw-two-keys");
+        let argv = sent(&step(&mut p, acquire_for(op)));
+        assert_eq!(
+            &argv[2..],
+            ["2", "the-lock:read", "the-lock:write", "3"],
+            "{mode}"
+        );
+        let out = step(&mut p, reply(0, Reply::Int(1)));
+        assert_eq!(out.outcome.map(|(op, _)| op), Some(op));
+        assert_eq!(p.view().mode.name(), mode);
+        let key = format!("the-lock:{mode}");
+        assert_eq!(sent(&step(&mut p, release())), ["DEL", &key]);
+        assert_eq!(p.view().mode.name(), mode, "until the release has ended");
+        step(&mut p, reply(0, Reply::Int(1)));
+        assert_eq!(p.view().mode.name(), "write");
+    }
+}
+
+#[test]
+fn the_hash_of_time_stamps_releases_the_stamp_that_it_has_written() {
+    let mut p = start("rw-hash");
+    let argv = sent(&step(&mut p, acquire_for(Op::AcquireRead)));
+    let stamp = argv.last().unwrap().clone();
+    assert_eq!(&argv[2..6], ["1", "the-lock", "4000", "3000"]);
+    step(&mut p, reply(0, Reply::Int(1)));
+    step(&mut p, advance(700));
+    let argv = sent(&step(&mut p, release()));
+    assert_eq!(&argv[2..], ["1", "the-lock", "read", &stamp]);
+    assert_eq!(
+        step(&mut p, reply(0, Reply::Int(0))).outcome,
+        done(Some(false))
+    );
+}
+
+#[test]
+fn a_lock_has_the_operations_of_its_file_and_no_others() {
+    for (name, wrong) in [
+        ("token", Op::AcquireRead),
+        ("token", Op::AcquireWrite),
+        ("rw-hash", Op::Acquire),
+    ] {
+        let error = start(name).step(&acquire_for(wrong)).unwrap_err();
+        let says = format!("the lock has no `{}`", wrong.name());
+        assert!(error.to_string().contains(&says), "{error}");
+    }
+}

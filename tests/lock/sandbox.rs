@@ -458,6 +458,18 @@ fn a_file_that_is_not_a_lock_is_refused_with_its_field() {
             "`renew` is never called",
         ),
         (
+            format!("return {{ {both}, acquire_read = function(lock) end }}"),
+            "has these two in place of `acquire`",
+        ),
+        (
+            "return { acquire_read = function(lock) end, release = function(lock) end }".into(),
+            "the lock has no `acquire_write`",
+        ),
+        (
+            "return { acquire_read = 1, acquire_write = 2, release = function(lock) end }".into(),
+            "`acquire_read` must be a function",
+        ),
+        (
             "return { acquire = 1, release = function(lock) end }".into(),
             "`acquire` must be a function",
         ),

@@ -71,11 +71,7 @@ impl Follower<'_> {
         let size = |client: &u8| usize::from(*client);
         match event {
             Event::Call { client, op, token } => {
-                let op = if op == "acquire" {
-                    Op::Acquire
-                } else {
-                    Op::Release
-                };
+                let op = Op::parse(op).ok_or_else(|| format!("there is no operation {op}"))?;
                 self.call(size(client), op, token.clone(), held_after(rest))
             }
             Event::Wake { client, thread, .. } => {

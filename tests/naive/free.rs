@@ -50,12 +50,11 @@ pub fn freed(step: &Step<'_>, engine: &mut ScriptEngine) -> Option<bool> {
     let may = |state: &State, one: &Move| match one {
         Move::Call {
             client: who,
-            op: Op::Acquire,
-        } => *who != client && state.clients[*who].ghost.attempt < firsts[*who] + ATTEMPTS,
-        Move::Call {
-            client: who,
             op: Op::Release,
         } => *who != client,
+        Move::Call { client: who, .. } => {
+            *who != client && state.clients[*who].ghost.attempt < firsts[*who] + ATTEMPTS
+        }
         // The counter does not matter here.
         Move::Write { .. } => false,
         _ => true,

@@ -1,6 +1,6 @@
 //! What the properties say, written from docs/model.md.
 
-use lockproof_model::lock::{Input, LockError, Op, Phase, View};
+use lockproof_model::lock::{Input, LockError, Mode, Op, Phase, View};
 use lockproof_model::world::catalogue::Safety;
 use lockproof_trace::Outcome;
 
@@ -33,9 +33,10 @@ pub fn ended(
     let after = step.state.clients[client].program.view();
     let ghost = step.state.clients[client].ghost.clone();
     let took_effect = ghost.effective.count_ones() as usize >= quorum;
-    match (op, outcome) {
-        (Op::Acquire, Outcome::Held { validity_ms, .. }) => {
-            step.acquired = Some(client);
+    match (op.mode(), outcome) {
+        (Some(mode), Outcome::Held { validity_ms, .. }) => {
+            // A lock that only readers ever get again is stuck.
+            step.acquired = (mode == Mode::Write).then_some(client);
             let nested = before.holds > 0;
             let since = [ghost.sent, counted].into_iter().flatten().min();
             let counter = step.state.counter;
@@ -43,7 +44,7 @@ pub fn ended(
             if !nested || took_effect {
                 one.ghost.leased = Some(since.unwrap_or(one.ghost.ticks));
             }
-            if !nested {
+            if !nested && mode == Mode::Write {
                 one.ghost.read = Some(counter);
             }
             let stands = |has: &Has, at: usize| has.locked || ghost.effective & 1 << at != 0;
@@ -55,15 +56,15 @@ pub fn ended(
                 step.violate(Safety::Lease);
             }
         }
-        (Op::Acquire, Outcome::Busy) if before.holds > 0 && before.valid => {
+        (Some(_), Outcome::Busy) if before.holds > 0 && before.valid => {
             step.violate(Safety::Reentrancy);
         }
-        (Op::Acquire, Outcome::Failed { .. })
+        (Some(_), Outcome::Failed { .. })
             if before.holds > 0 && before.valid && !ghost.hampered =>
         {
             step.violate(Safety::Reentrancy);
         }
-        (Op::Release, Outcome::Done { effect: Some(true) }) => {
+        (None, Outcome::Done { effect: Some(true) }) => {
             if after.holds == 0 && !took_effect {
                 step.violate(Safety::HonestOutcome);
             }
@@ -77,7 +78,7 @@ pub fn ended(
             }
             step.released = (after.holds == 0).then_some(client);
         }
-        (Op::Release, Outcome::Done { effect: None }) => {
+        (None, Outcome::Done { effect: None }) => {
             step.released = (after.holds == 0).then_some(client);
         }
         _ => {}
@@ -112,17 +113,26 @@ fn valid(step: &Step<'_>, client: usize) -> Result<bool, LockError> {
 /// What holds of every state.
 pub fn state(step: &mut Step<'_>, ticked: bool) -> Result<(), Stuck> {
     let clients = 0..step.setup.clients;
+    let mode = |step: &Step<'_>, client: usize| step.state.clients[client].program.view().mode;
+    // Readers may hold it beside readers.
+    let clash = |held: &[Mode]| held.len() > 1 && held.contains(&Mode::Write);
     let believers = clients
         .clone()
         .filter(|client| step.state.believes(*client));
-    if believers.count() > 1 {
+    let believers: Vec<Mode> = believers.map(|client| mode(step, client)).collect();
+    if clash(&believers) {
         step.violate(Safety::Belief);
-        let mut certain = 0;
+        let mut certain = Vec::new();
         for client in clients.clone() {
-            certain += usize::from(valid(step, client)?);
+            if valid(step, client)? {
+                certain.push(mode(step, client));
+            }
         }
-        if certain > 1 {
+        if clash(&certain) {
             step.violate(Safety::Validity);
+            if step.setup.file.has_modes {
+                step.violate(Safety::ReadWrite);
+            }
         }
     }
     for client in clients {
@@ -170,6 +180,9 @@ pub fn executed(step: &mut Step<'_>, message: &Message, effect: &Effect) -> Resu
     for victim in effect.victims.iter().chain(over) {
         if valid(step, *victim)? {
             step.violate(Safety::OwnerOnly);
+            if step.state.clients[*victim].program.view().mode == Mode::Read {
+                step.violate(Safety::ReadWrite);
+            }
         }
     }
     if effect.created && message.thread != 0 {

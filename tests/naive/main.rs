@@ -62,7 +62,7 @@ const SETS: [&str; 19] = [
 ];
 
 /// Locks of which each command stands in another one as well: under these sets only.
-const SIMPLE: [&str; 7] = [
+const SIMPLE: [&str; 9] = [
     "exists-set",
     "setnx-del",
     "setnx-expire-lua",
@@ -70,6 +70,8 @@ const SIMPLE: [&str; 7] = [
     "token-get-del",
     "delifeq",
     "reentrant-hash-renewed",
+    "rw-hash",
+    "rw-two-keys",
 ];
 const FEW: [&str; 5] = ["", "client-pause", "loss", "node-restart-none", "failover"];
 

@@ -153,11 +153,11 @@ fn client_moves(setup: &Setup, state: &State, client: usize, moves: &mut Vec<Mov
     let view = one.program.view();
     let nested = setup.file.reentrant && view.holds < NESTED_MAX;
     let fresh = view.phase == Phase::Idle && one.ghost.attempt < setup.attempts_max;
-    if fresh || view.phase == Phase::Held && nested {
-        moves.push(Move::Call {
-            client,
-            op: Op::Acquire,
-        });
+    for op in setup.file.operations().iter().copied() {
+        let again = op.mode() == Some(view.mode) && view.phase == Phase::Held && nested;
+        if op.mode().is_some() && (fresh || again) {
+            moves.push(Move::Call { client, op });
+        }
     }
     if view.phase == Phase::Held {
         moves.push(Move::Call {

@@ -1,28 +1,81 @@
 //! Who wrote what: the ghost beside a server, told from what the server held before
 //! and after a command.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockproof_model::lock::{LockFile, Role};
 use lockproof_redis::{Bytes, Notes, Server, Value};
 
-/// Client by element: the value of a text, a field, a member, an item from the left.
+/// Clients by element: the value of a text, a field, a member, an item from the left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Owners(BTreeMap<Bytes, Writers>);
 
+/// Who sends a command, and as what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sender {
+    pub who: usize,
+    pub reads: bool,
+    /// It gives its last hold back.
+    pub leaves: bool,
+}
+
+/// Whose an element is: one client's, or that of all these readers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Share {
+    Own(usize),
+    Readers(BTreeSet<usize>),
+}
+
+impl Share {
+    fn of(&self) -> Vec<usize> {
+        match self {
+            Share::Own(one) => vec![*one],
+            Share::Readers(all) => all.iter().copied().collect(),
+        }
+    }
+
+    /// `by` has written it.
+    fn written(past: Option<&Share>, by: Sender) -> Share {
+        if !by.reads {
+            return Share::Own(by.who);
+        }
+        let mut readers = match past {
+            Some(Share::Readers(readers)) => readers.clone(),
+            Some(Share::Own(_)) | None => BTreeSet::new(),
+        };
+        readers.insert(by.who);
+        if by.leaves && readers.len() > 1 {
+            readers.remove(&by.who);
+        }
+        Share::Readers(readers)
+    }
+
+    /// Who loses it when `by` writes it.
+    fn losers(&self, by: Sender) -> Vec<usize> {
+        match self {
+            Share::Readers(_) if by.reads => Vec::new(),
+            share => share
+                .of()
+                .into_iter()
+                .filter(|one| *one != by.who)
+                .collect(),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Writers {
-    Text(usize),
-    Named(BTreeMap<Bytes, usize>),
-    Items(Vec<usize>),
+    Text(Share),
+    Named(BTreeMap<Bytes, Share>),
+    Items(Vec<Share>),
 }
 
 impl Writers {
     fn all(&self) -> Vec<usize> {
         match self {
-            Writers::Text(writer) => vec![*writer],
-            Writers::Named(each) => each.values().copied().collect(),
-            Writers::Items(items) => items.clone(),
+            Writers::Text(share) => share.of(),
+            Writers::Named(each) => each.values().flat_map(Share::of).collect(),
+            Writers::Items(items) => items.iter().flat_map(Share::of).collect(),
         }
     }
 }
@@ -77,15 +130,16 @@ impl Owners {
             .retain(|key, _| server.entries().any(|(other, ..)| other == key));
     }
 
-    /// A command of `who` made `after` of `before`.
+    /// A command of `by` made `after` of `before`.
     pub fn follow(
         &mut self,
         before: &Server,
         after: &Server,
         notes: &Notes,
-        who: usize,
+        by: Sender,
         file: &LockFile,
     ) -> Effect {
+        let who = by.who;
         let mut effect = Effect::default();
         let old: BTreeMap<&Bytes, _> = before.entries().map(|(k, v, e)| (k, (v, e))).collect();
         let new: BTreeMap<&Bytes, _> = after.entries().map(|(k, v, e)| (k, (v, e))).collect();
@@ -102,7 +156,7 @@ impl Owners {
             }
             let was = old.get(*key);
             let past = known.get(*key);
-            let writers = writers(past, was.map(|(value, _)| *value), value, &written, who);
+            let writers = writers(past, was.map(|(value, _)| *value), value, &written, by);
             let ends_anew =
                 was.is_none_or(|(_, was_end)| was_end != end) || notes.expiries.contains(*key);
             if role == Role::Lock {
@@ -124,23 +178,24 @@ impl Owners {
                     let mut writes = notes.written.iter().filter(|write| write.key == **key);
                     let over = match writes.all(|write| write.counts) {
                         true => Vec::new(),
-                        false => overwritten(past, &written),
+                        false => overwritten(past, &written, by),
                     };
-                    effect
-                        .overwritten
-                        .extend(over.into_iter().filter(|one| *one != who));
+                    effect.overwritten.extend(over);
                 }
                 if let Some((_, was_end)) = was
                     && (was_end != end || notes.expiries.contains(*key))
                     && role != Role::Queue
                 {
                     let own = writers.all().contains(&who);
+                    let had = past.is_some_and(|past| past.all().contains(&who));
+                    let shares = own || by.reads && by.leaves && had;
                     let longer = match (was_end, end) {
                         (_, None) => true,
                         (None, Some(_)) => false,
                         (Some(old), Some(new)) => new.at_ms >= old.at_ms,
                     };
-                    let shared = own && !matches!(writers, Writers::Text(_)) && longer;
+                    let shared =
+                        shares && !matches!(writers, Writers::Text(Share::Own(_))) && longer;
                     let past = past.map(Writers::all).unwrap_or_default();
                     if !shared {
                         effect
@@ -191,11 +246,12 @@ fn compare(
             let gone = old
                 .iter()
                 .filter(|(element, _)| !new.contains_key(*element));
-            gone.map(|(_, writer)| *writer).collect()
+            gone.flat_map(|(_, share)| share.of()).collect()
         }
-        (Some(Writers::Items(old)), Writers::Items(new)) => {
+        (Some(old @ Writers::Items(_)), new @ Writers::Items(_)) => {
+            let (old, new) = (old.all(), new.all());
             let count = |items: &[usize], who: usize| items.iter().filter(|w| **w == who).count();
-            let lost = |one: &&usize| count(old, **one) > count(new, **one);
+            let lost = |one: &&usize| count(&old, **one) > count(&new, **one);
             old.iter().filter(lost).copied().collect()
         }
         (Some(other), _) => other.all(),
@@ -207,12 +263,16 @@ fn compare(
 }
 
 /// Whose elements were written over.
-fn overwritten(past: Option<&Writers>, written: &dyn Fn(Option<&Bytes>) -> bool) -> Vec<usize> {
+fn overwritten(
+    past: Option<&Writers>,
+    written: &dyn Fn(Option<&Bytes>) -> bool,
+    by: Sender,
+) -> Vec<usize> {
     match past {
-        Some(Writers::Text(writer)) if written(None) => vec![*writer],
+        Some(Writers::Text(share)) if written(None) => share.losers(by),
         Some(Writers::Named(each)) => {
             let over = each.iter().filter(|(element, _)| written(Some(element)));
-            over.map(|(_, writer)| *writer).collect()
+            over.flat_map(|(_, share)| share.losers(by)).collect()
         }
         _ => Vec::new(),
     }
@@ -223,43 +283,52 @@ fn writers(
     was: Option<&Value>,
     value: &Value,
     written: &dyn Fn(Option<&Bytes>) -> bool,
-    who: usize,
+    by: Sender,
 ) -> Writers {
+    let new = || Share::written(None, by);
     let named = |elements: Vec<&Bytes>| {
-        let owner = |element: &Bytes| match past {
-            Some(Writers::Named(each)) if !written(Some(element)) => {
-                each.get(element).copied().unwrap_or(who)
+        let share = |element: &Bytes| {
+            let past = match past {
+                Some(Writers::Named(each)) => each.get(element),
+                _ => None,
+            };
+            match past.filter(|_| !written(Some(element))) {
+                Some(past) => past.clone(),
+                None => Share::written(past, by),
             }
-            _ => who,
         };
         let each = elements.into_iter();
         Writers::Named(
-            each.map(|element| (element.clone(), owner(element)))
+            each.map(|element| (element.clone(), share(element)))
                 .collect(),
         )
     };
     match value {
         Value::String(_) => match past {
-            Some(Writers::Text(writer)) if !written(None) => Writers::Text(*writer),
-            _ => Writers::Text(who),
+            Some(Writers::Text(share)) if !written(None) => Writers::Text(share.clone()),
+            Some(Writers::Text(share)) => Writers::Text(Share::written(Some(share), by)),
+            _ => Writers::Text(new()),
         },
         Value::Hash(hash) => named(hash.keys().collect()),
         Value::Set(set) => named(set.iter().collect()),
         Value::SortedSet(set) => named(set.ranked().into_iter().map(|(m, _)| m).collect()),
         Value::List(items) => {
-            let new: Vec<&Bytes> = items.iter().collect();
+            let items: Vec<&Bytes> = items.iter().collect();
             match (past, was) {
-                (Some(Writers::Items(writers)), Some(Value::List(old))) => {
-                    Writers::Items(aligned(&old.iter().collect::<Vec<_>>(), writers, &new, who))
-                }
-                _ => Writers::Items(vec![who; new.len()]),
+                (Some(Writers::Items(writers)), Some(Value::List(old))) => Writers::Items(aligned(
+                    &old.iter().collect::<Vec<_>>(),
+                    writers,
+                    &items,
+                    &new(),
+                )),
+                _ => Writers::Items(vec![new(); items.len()]),
             }
         }
     }
 }
 
 /// What is common to both lists in the same order stays its writer's.
-fn aligned(old: &[&Bytes], writers: &[usize], new: &[&Bytes], who: usize) -> Vec<usize> {
+fn aligned(old: &[&Bytes], writers: &[Share], new: &[&Bytes], by: &Share) -> Vec<Share> {
     let mut best = vec![vec![0usize; new.len() + 1]; old.len() + 1];
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {
@@ -271,10 +340,10 @@ fn aligned(old: &[&Bytes], writers: &[usize], new: &[&Bytes], who: usize) -> Vec
         }
     }
     let (mut i, mut j) = (0, 0);
-    let mut out = vec![who; new.len()];
+    let mut out = vec![by.clone(); new.len()];
     while i < old.len() && j < new.len() {
         if old[i] == new[j] {
-            out[j] = writers[i];
+            out[j] = writers[i].clone();
             i += 1;
             j += 1;
         } else if best[i + 1][j] >= best[i][j + 1] {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use lockproof_model::lock::{Input, LockError, Op, Output, Phase, Program};
+use lockproof_model::lock::{Input, LockError, Mode, Op, Output, Phase, Program};
 use lockproof_model::world::catalogue::{Fault, Safety};
 use lockproof_redis::ScriptEngine;
 use lockproof_trace::CONNECTION_FAILED;
 
 use crate::moves::{Action, Move};
-use crate::owners::Effect;
+use crate::owners::{Effect, Sender};
 use crate::world::{Cargo, Cut, Message, Node, Setup, State, Store};
 use crate::{judge, time};
 
@@ -210,7 +210,7 @@ impl<'s> Step<'s> {
     fn call(&mut self, client: usize, op: Op) -> Result<(), Stuck> {
         let setup = self.setup;
         let one = self.state.client_mut(client);
-        let outermost = op == Op::Acquire && one.program.view().holds == 0;
+        let outermost = op.mode().is_some() && one.program.view().holds == 0;
         let token = outermost.then(|| {
             one.ghost.attempt += 1;
             setup.texts.token(client, one.ghost.attempt)
@@ -289,6 +289,8 @@ impl<'s> Step<'s> {
                 true
             });
         }
+        let view = self.state.clients[client].program.view();
+        let leaves = view.phase == Phase::Releasing && view.holds == 0;
         for request in &output.sent {
             let id = self.state.next_id;
             self.state.next_id += 1;
@@ -306,6 +308,8 @@ impl<'s> Step<'s> {
                 allowance: 0,
                 held: false,
                 gives: releases || request.thread != 0,
+                reads: view.mode == Mode::Read,
+                leaves: leaves && request.thread == 0,
                 cargo: Arc::new(match self.state.nodes[node].down {
                     Some(_) => Cargo::Refused,
                     None => Cargo::Request(request.argv.clone()),
@@ -331,10 +335,14 @@ impl<'s> Step<'s> {
             return Err(Stuck(format!("a server: {refusal}")));
         }
         self.orders = notes.orders.max(1);
-        let (file, who) = (&self.setup.file, message.client);
+        let by = Sender {
+            who: message.client,
+            reads: message.reads,
+            leaves: message.leaves,
+        };
         let effect = store
             .owners
-            .follow(&before, &store.server, &notes, who, file);
+            .follow(&before, &store.server, &notes, by, &self.setup.file);
         if let Some(key) = &effect.undeclared {
             return Err(Stuck(format!("it writes `{key}`, which is not declared")));
         }

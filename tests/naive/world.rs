@@ -132,6 +132,10 @@ pub struct Message {
     pub held: bool,
     /// A release or a background thread sent it.
     pub gives: bool,
+    /// Its sender is a reader, or on the way there or back.
+    pub reads: bool,
+    /// It is part of the release of a last hold.
+    pub leaves: bool,
     pub cargo: Arc<Cargo>,
 }
 
@@ -144,6 +148,7 @@ impl Message {
         print(&(
             (self.client, self.thread, self.node, self.awaited),
             (self.allowance, self.held, self.gives, &self.cargo),
+            (self.reads, self.leaves),
         ))
     }
 }

@@ -106,6 +106,17 @@ pub fn acquire(token: &str) -> Input {
     }
 }
 
+/// Calls to acquire with this token, one in each mode that the lock has.
+pub fn acquires(file: &LockFile, token: &str) -> Vec<Input> {
+    let operations = file.operations().iter();
+    let acquires = operations.filter(|op| op.mode().is_some());
+    let call = |op: &Op| Input::Call {
+        op: *op,
+        token: Some(token.to_string()),
+    };
+    acquires.map(call).collect()
+}
+
 pub fn nested() -> Input {
     Input::Call {
         op: Op::Acquire,

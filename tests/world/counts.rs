@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 108] = [
+const PINNED: [Pinned; 115] = [
     pinned("token", USUAL, "", (166, 390, 10), ""),
     pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
@@ -145,6 +145,13 @@ const PINNED: [Pinned; 108] = [
     pinned("token-setnx-expire-lua", USUAL, "client-crash", (1052, 2846, 19), ""),
     pinned("token-setnx-expire-lua", USUAL, "node-flush", (1932, 5004, 20), "TWICE lease"),
     pinned("token-setnx-expire-lua", USUAL, "overrun", (1554, 3714, 23), "TWICE"),
+    pinned("rw-two-keys", USUAL, "", (1020, 2366, 22), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release lease read-write-exclusion"),
+    pinned("rw-two-keys", USUAL, "client-crash", (2524, 6918, 22), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release lease no-orphan read-write-exclusion"),
+    pinned("rw-two-keys", USUAL, "loss", (4958, 12_094, 23), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release lease no-orphan read-write-exclusion"),
+    pinned("rw-two-keys", USUAL, "node-restart-none", (3966, 10_540, 22), "TWICE owner-only-release lease read-write-exclusion"),
+    pinned("rw-hash", USUAL, "", (1486, 3586, 22), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release lease honest-outcome read-write-exclusion"),
+    pinned("rw-hash", USUAL, "client-crash", (4980, 12_704, 28), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release lease no-orphan honest-outcome read-write-exclusion"),
+    pinned("rw-hash", USUAL, "node-restart-none", (5482, 14_990, 22), "TWICE owner-only-release lease honest-outcome read-write-exclusion"),
     pinned("delifeq", USUAL, "", (166, 390, 10), ""),
     pinned("delifeq", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("delifeq", USUAL, "node-flush", (932, 2652, 17), "TWICE lease"),
@@ -219,6 +226,12 @@ fn worlds_of_the_simpler_locks_have_their_sizes() {
     ] {
         verify(lock);
     }
+}
+
+#[test]
+fn worlds_of_locks_with_readers_and_writers_have_their_sizes() {
+    verify("rw-two-keys");
+    verify("rw-hash");
 }
 
 #[test]

@@ -222,7 +222,11 @@ fn a_delayed_request_arrives_at_any_tick_up_to_its_size() {
     let slot = drive.slot_of(A, "SET");
     drive.take(Move::Delay { client: A, slot });
     assert!(drive.ticks());
-    assert!(drive.offers(Move::Execute { client: A, slot }));
+    assert!(drive.offers(Move::Execute {
+        client: A,
+        slot,
+        way: 0
+    }));
     drive.tick().give_up(A).tick();
     assert!(!drive.ticks(), "the message is overdue");
     drive.execute(A, "SET");

@@ -7,6 +7,7 @@ use lockproof_lua::{RefusalKind, Scale};
 use lockproof_model::lock::Keys;
 use lockproof_model::world::execute::{Effect, Executed, Executor};
 use lockproof_model::world::node::{Holders, KeyRules, Keyspace, Most};
+use lockproof_model::world::owners::Author;
 use lockproof_model::world::symbols::{self, People, STALE, ToLocal};
 use lockproof_redis::{Bytes, Reply, ScriptEngine};
 use proptest::prelude::*;
@@ -43,7 +44,12 @@ fn notation(word: &str) -> Bytes {
 fn run_argv(keyspace: &Keyspace, client: u8, argv: &[Bytes]) -> Executed {
     let mut scripts = ScriptEngine::new().unwrap();
     let rules = rules();
-    Executor::canonical(&mut scripts, &rules, SCALE).execute(keyspace, client, argv, false)
+    Executor::canonical(&mut scripts, &rules, SCALE).execute(
+        keyspace,
+        Author::alone(client),
+        argv,
+        false,
+    )
 }
 
 fn run(keyspace: &Keyspace, client: u8, words: &str) -> Executed {

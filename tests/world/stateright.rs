@@ -102,7 +102,7 @@ fn compare_file(file: &LockFile, ttl_ticks: u8, sets: &[&str]) -> usize {
 }
 
 /// The locks of this file's tests, so that a new built-in lock joins them.
-const COMPARED: [&str; 16] = [
+const COMPARED: [&str; 18] = [
     "del-setnx-takeover",
     "delifeq",
     "exists-set",
@@ -110,6 +110,8 @@ const COMPARED: [&str; 16] = [
     "redlock",
     "reentrant-hash",
     "reentrant-hash-renewed",
+    "rw-hash",
+    "rw-two-keys",
     "set-nx-px",
     "setnx-del",
     "setnx-expire",
@@ -187,6 +189,13 @@ fn stateright_agrees_on_the_takeover_by_del_and_setnx() {
         ),
         0
     );
+}
+
+#[test]
+fn stateright_agrees_on_locks_with_readers_and_writers() {
+    for lock in ["rw-two-keys", "rw-hash"] {
+        assert_ne!(compare(lock, 2, &["", "client-crash"]), 0, "{lock}");
+    }
 }
 
 #[test]

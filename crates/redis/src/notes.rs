@@ -37,6 +37,9 @@ pub struct Notes {
     pub clock: bool,
     /// How many orders there were to choose from; see [`super::Server::set_order`].
     pub orders: u32,
+    /// How many comparisons of times in a script were open; see
+    /// [`super::Server::set_answers`].
+    pub opened: u32,
 }
 
 impl Notes {

@@ -68,6 +68,7 @@ struct Watch {
     scale: Option<Scale>,
     present_ms: i64,
     order: u32,
+    answers: u32,
     notes: Notes,
 }
 
@@ -167,6 +168,19 @@ impl Server {
     /// See [`Server::set_order`].
     pub(super) fn order(&self) -> u32 {
         self.watch.order
+    }
+
+    /// Where a script compares times of a model and the answer depends on what happens
+    /// between two ticks, it comes out as if everything happened at ticks; but the
+    /// other way round where this has a bit, the first such comparison by the least
+    /// one. [`Notes::opened`] counts them.
+    pub fn set_answers(&mut self, answers: u32) {
+        self.watch.answers = answers;
+    }
+
+    /// See [`Server::set_answers`].
+    pub(super) fn answers(&self) -> u32 {
+        self.watch.answers
     }
 
     /// What was noticed since the last call.

@@ -5,6 +5,7 @@
 //! judged here on what was seen at the violating step, on servers and on clients; a
 //! trace whose violation was not seen there did not come true.
 
+use lockproof_lab::client::protocol::Mode;
 use lockproof_model::lock::Role;
 use lockproof_trace::{Event, Outcome};
 
@@ -12,7 +13,7 @@ use super::Stop;
 use super::content::{Content, Entry, shown};
 use super::drive::Trial;
 use super::report::Confirmation;
-use super::rig::EFFECT;
+use super::rig::{EFFECT, READ_WRITE};
 use super::run::Replay;
 use super::watch::Completed;
 
@@ -41,7 +42,7 @@ impl Replay<'_> {
         };
         let property = watch.property.clone();
         let mut evidence = watch.held_back.clone();
-        let (believers, valid) = self.holders(&mut evidence);
+        let holders = self.holders(&mut evidence);
         // A server that stands still would not say what it has. Nothing waits there:
         // whatever the trace did not execute is held in the proxies.
         for node in 0..self.trace.setup.nodes {
@@ -53,15 +54,24 @@ impl Replay<'_> {
         let sight = match property.as_str() {
             "mutual-exclusion-belief" => Sight {
                 expected: two,
-                seen: believers > 1,
+                seen: clash(holders.iter().map(|holder| holder.mode)),
                 evidence: Vec::new(),
             },
             "mutual-exclusion-validity" => Sight {
                 expected: two,
-                seen: valid > 1,
+                seen: clash_of_valid(&holders),
                 evidence: Vec::new(),
             },
             EFFECT => self.lost_update().await?,
+            READ_WRITE => {
+                let evidence = self.sightings();
+                Sight {
+                    expected: "a writer who holds the lock validly beside somebody else, or a command \
+                               that ends or shortens a reader's valid hold",
+                    seen: clash_of_valid(&holders) || !evidence.is_empty(),
+                    evidence,
+                }
+            }
             "owner-only-release" => Sight::of(
                 "a command that takes away, overwrites, shortens or prolongs what another \
                  client wrote and validly holds",
@@ -92,22 +102,30 @@ impl Replay<'_> {
         }))
     }
 
-    fn holders(&self, evidence: &mut Vec<String>) -> (usize, usize) {
-        let (mut believers, mut valid) = (0, 0);
+    fn holders(&self, evidence: &mut Vec<String>) -> Vec<Holder> {
+        let mut holders = Vec::new();
         for (client, state) in self.clients.iter().enumerate() {
             let Some(view) = state.view.as_ref().filter(|_| state.believes()) else {
                 continue;
             };
             // A paused client's clock goes on, and it will hear of it.
             let left_ms = view.validity_left_ms.map(|left| left - state.owed_ms);
-            believers += 1;
-            valid += usize::from(state.is_valid());
+            holders.push(Holder {
+                mode: state.mode,
+                valid: state.is_valid(),
+            });
+            let reading = match state.mode {
+                Mode::Read => " for reading",
+                Mode::Write => "",
+            };
             evidence.push(match left_ms {
-                None => format!("client {client} holds the lock and states no validity"),
-                Some(ms) => format!("client {client} holds the lock, validly for {ms} ms more"),
+                None => format!("client {client} holds the lock{reading} and states no validity"),
+                Some(ms) => {
+                    format!("client {client} holds the lock{reading}, validly for {ms} ms more")
+                }
             });
         }
-        (believers, valid)
+        holders
     }
 
     async fn tell_keys(&mut self, evidence: &mut Vec<String>) -> Result<(), Stop> {
@@ -197,17 +215,17 @@ impl Replay<'_> {
         for end in self.ends() {
             let client = end.client;
             let held = end.before.holds > 0 && end.was_valid;
-            match (end.ended.op.as_str(), &end.ended.outcome) {
-                ("acquire", Outcome::Busy) if held => found.push(format!(
+            match (end.ended.acquires(), &end.ended.outcome) {
+                (true, Outcome::Busy) if held => found.push(format!(
                     "client {client} validly held the lock, acquired it again and was told busy"
                 )),
-                ("acquire", Outcome::Failed { reason }) if held && !end.hampered => {
+                (true, Outcome::Failed { reason }) if held && !end.hampered => {
                     found.push(format!(
                         "client {client} validly held the lock, acquired it again and failed \
                          ({reason}), though none of its commands did"
                     ));
                 }
-                ("release", Outcome::Done { effect: Some(true) }) if reentrant => {
+                (false, Outcome::Done { effect: Some(true) }) if reentrant => {
                     let own = |role, entry: &Entry, _| role != Role::Fence && entry.is_of(client);
                     let on = self.nodes_with(&contents, own);
                     let kept = on.len() >= quorum;
@@ -242,8 +260,8 @@ impl Replay<'_> {
         for end in self.ends() {
             let client = end.client;
             let acquired = matches!(
-                (end.ended.op.as_str(), &end.ended.outcome),
-                ("acquire", Outcome::Held { .. })
+                (end.ended.acquires(), &end.ended.outcome),
+                (true, Outcome::Held { .. })
             );
             if !acquired || !self.state(client)?.is_valid() {
                 continue;
@@ -326,8 +344,8 @@ impl Replay<'_> {
                 .view
                 .as_ref()
                 .map_or(0, |view| view.holds);
-            match (end.ended.op.as_str(), &end.ended.outcome) {
-                ("acquire", Outcome::Held { validity_ms, .. }) => {
+            match (end.ended.acquires(), &end.ended.outcome) {
+                (true, Outcome::Held { validity_ms, .. }) => {
                     if let Some(ms) = validity_ms.filter(|ms| *ms <= 0) {
                         found.push(format!(
                             "client {client}'s acquire reports success with a validity of {ms} ms"
@@ -346,7 +364,7 @@ impl Replay<'_> {
                         ));
                     }
                 }
-                ("release", Outcome::Done { effect: Some(true) })
+                (false, Outcome::Done { effect: Some(true) })
                     if holds == 0 && end.effective.len() < self.quorum() =>
                 {
                     let on: Vec<u8> = end.effective.into_iter().collect();
@@ -461,6 +479,23 @@ impl Replay<'_> {
             )],
         })
     }
+}
+
+/// A client that believes that it holds the lock.
+struct Holder {
+    mode: Mode,
+    valid: bool,
+}
+
+/// Several hold the lock, and not all of them as readers.
+fn clash(modes: impl Iterator<Item = Mode>) -> bool {
+    let modes: Vec<Mode> = modes.collect();
+    modes.len() > 1 && modes.contains(&Mode::Write)
+}
+
+fn clash_of_valid(holders: &[Holder]) -> bool {
+    let valid = holders.iter().filter(|holder| holder.valid);
+    clash(valid.map(|holder| holder.mode))
 }
 
 /// Node numbers in words.

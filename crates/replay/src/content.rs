@@ -7,13 +7,19 @@
 //!
 //! A value that is written over an equal one changes nothing that could be read; the
 //! server's own notifications tell of it. Of a collection they name the key and not
-//! the element, so there an equal value counts as written only where the key has one
-//! element.
+//! the element; which fields of a hash were set its MONITOR shows. In other collections an
+//! equal value counts as written only where the key has one element.
+//!
+//! Readers of a read-write lock share what they write: it is theirs together, until each
+//! has released.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use lockproof_lab::client::protocol::Mode;
 use lockproof_model::lock::{Keys, Role};
 use lockproof_redis::Reply;
+
+use super::look::Told;
 
 pub(super) type Bytes = Vec<u8>;
 
@@ -35,8 +41,53 @@ pub(super) struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Element {
     pub value: Bytes,
-    /// The client whose command wrote it last, if that was seen.
-    pub owner: Option<u8>,
+    pub owners: Owners,
+}
+
+/// Whose an element is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Owners {
+    /// The client whose command wrote it last, or the readers who share it; nobody if
+    /// that was not seen.
+    clients: BTreeSet<u8>,
+    /// They are readers.
+    shared: bool,
+}
+
+/// Who sent a command, and as what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Author {
+    pub client: u8,
+    pub mode: Mode,
+    /// It gives back its last hold.
+    pub leaves: bool,
+}
+
+impl Author {
+    fn reads(self) -> bool {
+        self.mode == Mode::Read
+    }
+}
+
+impl Owners {
+    /// Whose it is once `author` has written it.
+    fn written(old: Option<&Owners>, author: Author) -> Owners {
+        let shared = old.filter(|old| old.shared && author.reads());
+        let mut clients = shared.map_or_else(BTreeSet::new, |old| old.clients.clone());
+        clients.remove(&author.client);
+        if !author.leaves || clients.is_empty() {
+            clients.insert(author.client);
+        }
+        Owners {
+            clients,
+            shared: author.reads(),
+        }
+    }
+
+    fn others(&self, author: Author) -> impl Iterator<Item = u8> {
+        let clients = self.clients.iter().copied();
+        clients.filter(move |client| *client != author.client)
+    }
 }
 
 impl Entry {
@@ -47,7 +98,8 @@ impl Entry {
 
     /// Who wrote its elements.
     pub fn owners(&self) -> impl Iterator<Item = u8> {
-        self.elements.values().filter_map(|element| element.owner)
+        let elements = self.elements.values();
+        elements.flat_map(|element| element.owners.clients.iter().copied())
     }
 
     fn same_value(&self, other: &Entry) -> bool {
@@ -110,7 +162,10 @@ fn entry(reply: &Reply, now_ms: i64) -> Option<(Bytes, Entry)> {
     let kind = String::from_utf8_lossy(kind).into_owned();
     let elements = elements(&kind, texts?)
         .into_iter()
-        .map(|(name, value)| (name, Element { value, owner: None }))
+        .map(|(name, value)| {
+            let owners = Owners::default();
+            (name, Element { value, owners })
+        })
         .collect();
     let entry = Entry {
         kind,
@@ -159,10 +214,13 @@ pub(super) fn attribute(content: &mut Content, versions: &[Content]) {
             continue;
         }
         for (name, element) in &mut entry.elements {
-            element.owner = versions.iter().rev().find_map(|version| {
+            let mut versions = versions.iter().rev();
+            let owners = versions.find_map(|version| {
                 let old = version.get(key)?.elements.get(name)?;
-                (old.value == element.value).then_some(old.owner)?
+                let known = old.value == element.value && !old.owners.clients.is_empty();
+                known.then(|| old.owners.clone())
             });
+            element.owners = owners.unwrap_or_default();
         }
     }
 }
@@ -239,40 +297,45 @@ impl KeyRules {
     }
 }
 
-/// Compares a server before and after a command of `client`, and names the owners
+/// Compares a server before and after a command of `author`, and names the owners
 /// of what is there afterwards.
 pub(super) fn compare(
     before: &Content,
     after: &mut Content,
-    notifications: &[Notification],
-    client: u8,
+    told: &Told,
+    author: Author,
     rules: &KeyRules,
 ) -> Effect {
     let mut effect = Effect::default();
     for (key, entry) in after.iter_mut() {
         let known = before.get(key);
-        let told = notifications
-            .iter()
-            .any(|told| told.key == *key && told.writes());
-        let written = own(known, entry, told, client);
+        let notifications = || told.notifications.iter().filter(|told| told.key == *key);
+        let writes = || notifications().filter(|told| told.writes());
+        let fields = told.fields.iter().filter(|(of, _)| of == key);
+        let written = own(
+            known,
+            entry,
+            &Writes {
+                any: writes().count() > 0,
+                fields: fields.map(|(_, field)| field.as_slice()).collect(),
+            },
+            author,
+        );
         // Also to the very end that it had.
         let expiry = known.is_none_or(|known| known.ends_ms != entry.ends_ms)
-            || notifications
-                .iter()
-                .any(|told| told.key == *key && told.what == "expire");
-        effect.changed |= written || expiry;
-        let writes = || {
-            notifications
-                .iter()
-                .filter(|told| told.key == *key && told.writes())
-        };
+            || notifications().any(|told| told.what == "expire");
+        let less = known.is_some_and(|known| {
+            let mut names = known.elements.keys();
+            names.any(|name| !entry.elements.contains_key(name))
+        });
+        effect.changed |= written || expiry || less;
         let touched = Touched {
             written,
             expiry,
             counts: writes().count() > 0
                 && writes().all(|told| COUNTS.contains(&told.what.as_str())),
         };
-        judge(key, known, entry, touched, client, rules, &mut effect);
+        judge(key, known, entry, touched, author, rules, &mut effect);
     }
     for (key, known) in before {
         if after.contains_key(key) {
@@ -280,8 +343,8 @@ pub(super) fn compare(
         }
         effect.changed = true;
         if matches!(rules.role(key), Role::Lock | Role::Other) {
-            effect.deleted |= known.is_of(client);
-            let others = others(known, client);
+            effect.deleted |= known.is_of(author.client);
+            let others = others(known, author);
             let what = format!("deleted `{}`", shown(key));
             effect
                 .victims
@@ -291,16 +354,28 @@ pub(super) fn compare(
     effect
 }
 
+/// What a server told of the writes to a key.
+struct Writes<'w> {
+    /// Something of it was written.
+    any: bool,
+    /// Fields that were set.
+    fields: BTreeSet<&'w [u8]>,
+}
+
 /// Names the owners of a key's elements; true if the command wrote one.
-fn own(known: Option<&Entry>, entry: &mut Entry, told: bool, client: u8) -> bool {
+fn own(known: Option<&Entry>, entry: &mut Entry, writes: &Writes<'_>, author: Author) -> bool {
     let alone = entry.elements.len() == 1;
     let known = known.filter(|known| known.kind == entry.kind);
     let mut written = false;
     for (name, element) in &mut entry.elements {
         let old = known.and_then(|known| known.elements.get(name));
-        let old = old.filter(|old| old.value == element.value && !(told && alone));
-        written |= old.is_none();
-        element.owner = old.map_or(Some(client), |old| old.owner);
+        let again = writes.any && (alone || writes.fields.contains(name.as_slice()));
+        let kept = old.filter(|old| old.value == element.value && !again);
+        written |= kept.is_none();
+        element.owners = match kept {
+            Some(kept) => kept.owners.clone(),
+            None => Owners::written(old.map(|old| &old.owners), author),
+        };
     }
     written
 }
@@ -319,7 +394,7 @@ fn judge(
     known: Option<&Entry>,
     entry: &Entry,
     touched: Touched,
-    client: u8,
+    author: Author,
     rules: &KeyRules,
     effect: &mut Effect,
 ) {
@@ -340,36 +415,41 @@ fn judge(
     let same_kind = known.kind == entry.kind;
     for (name, element) in &known.elements {
         let now = entry.elements.get(name).filter(|_| same_kind);
-        match (element.owner, now) {
-            (None, _) => {}
-            (Some(owner), None) if owner == client => effect.deleted = true,
-            (Some(owner), None) => {
-                let what = format!("took {} away", part(key, name));
-                effect.victims.push((owner, what));
-            }
-            (Some(owner), Some(now)) => {
-                let over = now.value != element.value && now.owner == Some(client);
-                // A counter is there for all to count.
-                let put = known.kind != "list" && !touched.counts;
-                if owner != client && over && put {
-                    effect
-                        .victims
-                        .push((owner, format!("wrote over {}", part(key, name))));
-                }
-            }
+        let Some(now) = now else {
+            effect.deleted |= element.owners.clients.contains(&author.client);
+            let what = format!("took {} away", part(key, name));
+            let others = element.owners.others(author);
+            effect
+                .victims
+                .extend(others.map(|other| (other, what.clone())));
+            continue;
+        };
+        let over = now.value != element.value && now.owners.clients.contains(&author.client);
+        // A counter is there for all to count, and readers share.
+        let shares = touched.counts || element.owners.shared && author.reads();
+        if over && known.kind != "list" && !shares {
+            let what = format!("wrote over {}", part(key, name));
+            let others = element.owners.others(author);
+            effect
+                .victims
+                .extend(others.map(|other| (other, what.clone())));
         }
     }
     if !touched.expiry {
         return;
     }
-    effect.wrote |= role == Role::Lock && entry.is_of(client);
+    effect.wrote |= role == Role::Lock && entry.is_of(author.client);
     let longer = match (known.ends_ms, entry.ends_ms) {
         (_, None) => true,
         (None, Some(_)) => false,
         (Some(old), Some(new)) => new >= old,
     };
-    // Who shares a collection prolongs it for all; nobody may shorten it.
-    if longer && entry.kind != "string" && entry.is_of(client) {
+    // Who shares a collection, or a text with other readers, prolongs it for all; nobody
+    // may shorten it.
+    let readers = entry.elements.values().all(|element| element.owners.shared);
+    let own =
+        entry.is_of(author.client) || author.leaves && author.reads() && known.is_of(author.client);
+    if longer && own && (entry.kind != "string" || readers) {
         return;
     }
     let what = match (known.ends_ms, entry.ends_ms) {
@@ -380,14 +460,15 @@ fn judge(
         (None, Some(_)) => "given an expiry".to_string(),
     };
     let what = format!("{what}: `{}`", shown(key));
-    let victims = others(known, client);
+    let victims = others(known, author);
     effect
         .victims
         .extend(victims.map(|other| (other, what.clone())));
 }
 
-fn others(entry: &Entry, client: u8) -> impl Iterator<Item = u8> {
-    let mut owners: Vec<u8> = entry.owners().filter(|owner| *owner != client).collect();
+fn others(entry: &Entry, author: Author) -> impl Iterator<Item = u8> {
+    let others = entry.owners().filter(|owner| *owner != author.client);
+    let mut owners: Vec<u8> = others.collect();
     owners.sort_unstable();
     owners.dedup();
     owners.into_iter()
@@ -444,20 +525,40 @@ mod tests {
     /// A client, what the server has after its step, and what the server told of it.
     type Step<'a> = (u8, Content, &'a [(&'a str, &'a str)]);
 
+    fn author(client: u8) -> Author {
+        Author {
+            client,
+            mode: Mode::Write,
+            leaves: false,
+        }
+    }
+
+    fn reader(client: u8, leaves: bool) -> Author {
+        Author {
+            mode: Mode::Read,
+            leaves,
+            ..author(client)
+        }
+    }
+
+    fn telling(told: &[(&str, &str)]) -> Told {
+        let notifications = told.iter().map(|(what, key)| Notification {
+            what: what.to_string(),
+            key: key.as_bytes().to_vec(),
+        });
+        Told {
+            notifications: notifications.collect(),
+            fields: Vec::new(),
+        }
+    }
+
     /// Steps of clients, one after the other; the effect of the last.
     fn after(steps: &[Step]) -> (Content, Effect) {
         let mut now = Content::new();
         let mut effect = Effect::default();
         for (client, content, told) in steps {
             let mut next = content.clone();
-            let told: Vec<Notification> = told
-                .iter()
-                .map(|(what, key)| Notification {
-                    what: what.to_string(),
-                    key: key.as_bytes().to_vec(),
-                })
-                .collect();
-            effect = compare(&now, &mut next, &told, *client, &rules());
+            effect = compare(&now, &mut next, &telling(told), author(*client), &rules());
             now = next;
         }
         (now, effect)
@@ -527,5 +628,50 @@ mod tests {
         let mut strange = read(&[("k", "string", 1, &["2"])]);
         attribute(&mut strange, &versions);
         assert_eq!(strange[b"k".as_slice()].owners().count(), 0);
+    }
+
+    #[test]
+    fn a_field_that_is_set_to_what_it_was_is_its_setters() {
+        let two = || read(&[("k", "hash", 3000, &["a", "1", "b", "1"])]);
+        let (before, _) = after(&[(A, two(), &[])]);
+        let mut now = two();
+        let told = Told {
+            fields: vec![(b"k".to_vec(), b"a".to_vec())],
+            ..telling(&[("hset", "k")])
+        };
+        compare(&before, &mut now, &told, author(B), &rules());
+        let elements = &now[b"k".as_slice()].elements;
+        assert!(elements[b"a".as_slice()].owners.clients.contains(&B));
+        assert!(elements[b"b".as_slice()].owners.clients.contains(&A));
+    }
+
+    #[test]
+    fn a_field_less_is_a_change() {
+        let two = read(&[("k", "hash", 3000, &["a", "1", "b", "1"])]);
+        let one = read(&[("k", "hash", 3000, &["a", "1"])]);
+        let (_, effect) = after(&[(A, two, &[]), (A, one, &[("hdel", "k")])]);
+        assert!(effect.changed && effect.deleted);
+    }
+
+    #[test]
+    fn readers_share_a_text_until_each_has_left() {
+        let mut content = Content::new();
+        let steps = [
+            (reader(A, false), "1", "incrby", [A].as_slice()),
+            (reader(B, false), "2", "incrby", &[A, B]),
+            (reader(A, true), "1", "decrby", &[B]),
+            (author(A), "w", "set", &[A]),
+        ];
+        for (author, value, what, owners) in steps {
+            let mut next = read(&[("k", "string", 3000, &[value])]);
+            let told = telling(&[(what, "k")]);
+            let effect = compare(&content, &mut next, &told, author, &rules());
+            let found: Vec<u8> = next[b"k".as_slice()].owners().collect();
+            assert_eq!(found, owners, "{value}");
+            // Only the writer takes something from a reader.
+            let wrote_over = author.mode == Mode::Write;
+            assert_eq!(!effect.victims.is_empty(), wrote_over, "{value}");
+            content = next;
+        }
     }
 }

@@ -262,7 +262,7 @@ impl Replay<'_> {
 }
 
 fn note_end(client: u8, ended: &Ended, tried: &mut Tried) {
-    if ended.op != "acquire" {
+    if !ended.acquires() {
         return;
     }
     let how = match &ended.outcome {

@@ -25,6 +25,7 @@ mod failover;
 mod fault;
 mod look;
 mod messages;
+mod monitor;
 mod refusals;
 mod replica;
 mod report;

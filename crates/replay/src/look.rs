@@ -7,6 +7,7 @@ use lockproof_redis::Reply;
 use tokio::time::timeout;
 
 use super::content::{Content, Notification, READ, content};
+use super::monitor::{self, Fields};
 use super::replica::expect_ok;
 use super::rig::Rig;
 use super::{GateError, GateOptions};
@@ -16,7 +17,20 @@ pub(super) struct Listener {
     /// The process that it listens to: a new one knows nothing of it.
     pid: u32,
     admin: Admin,
+    /// Shows every command.
+    monitor: Admin,
 }
+
+/// What a server told of what commands did.
+#[derive(Default)]
+pub(super) struct Told {
+    pub notifications: Vec<Notification>,
+    /// Fields of hashes that were set, also to what they had been.
+    pub fields: Fields,
+}
+
+/// Sent on a listener's connection, it ends what the server tells.
+const MARK: [&str; 2] = ["PING", "all"];
 
 /// The key of the guarded counter.
 const COUNTER: &str = "guarded-counter";
@@ -50,10 +64,10 @@ impl Rig {
     }
 
     /// What the server told since this was asked last.
-    pub(super) async fn heard(&mut self, at: usize) -> Result<Vec<Notification>, GateError> {
+    pub(super) async fn heard(&mut self, at: usize) -> Result<Told, GateError> {
         let server = &self.fleet.servers[at];
         let Some(pid) = server.pid().filter(|_| self.answers(at)) else {
-            return Ok(Vec::new());
+            return Ok(Told::default());
         };
         self.listeners
             .resize_with(self.fleet.servers.len(), || None);
@@ -63,16 +77,27 @@ impl Rig {
             if slot.as_ref().is_none_or(|listener| listener.pid != pid) {
                 let mut admin = Admin::connect(server.address()).await?;
                 admin.command(&["PSUBSCRIBE", "__keyevent@*__:*"]).await?;
-                *slot = Some(Listener { pid, admin });
+                let mut monitor = Admin::connect(server.address()).await?;
+                monitor.command(&["MONITOR"]).await?;
+                *slot = Some(Listener {
+                    pid,
+                    admin,
+                    monitor,
+                });
             }
-            let mut told = Vec::new();
-            let Some(Listener { admin, .. }) = slot else {
+            let mut told = Told::default();
+            let Some(Listener { admin, monitor, .. }) = slot else {
                 return Ok(told);
             };
-            let mut reply = admin.command(&["PING", "all"]).await?;
+            let mut reply = admin.command(&MARK).await?;
             while let Some(notification) = notification(&reply) {
-                told.push(notification);
+                told.notifications.push(notification);
                 reply = admin.next().await?;
+            }
+            while let Reply::Status(line) = monitor.next().await?
+                && !monitor::is_mark(&line, &MARK)
+            {
+                told.fields.extend(monitor::fields_set(&line));
             }
             Ok(told)
         };

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockproof_lab::client::protocol::{Cause, FromClient, ToClient};
+use lockproof_lab::client::protocol::{Cause, FromClient, Mode, ToClient};
 use lockproof_redis::Reply;
 use tokio::time::{Instant, sleep};
 
 use super::Stop;
 use super::compare::{self, command_text, reply_text};
+use super::content::Author;
 use super::refusals::Refused;
 use super::run::Replay;
 use super::wire::{HeldReply, HeldRequest, MessagePlace};
@@ -22,6 +23,10 @@ pub(super) type Messages = BTreeMap<Key, InFlight>;
 /// A command on its way.
 pub(super) struct InFlight {
     pub thread: u8,
+    /// In which mode its client sent it.
+    pub mode: Mode,
+    /// It is part of the release of a last hold.
+    pub leaves: bool,
     pub stage: Stage,
     /// The server that it went to.
     pub server: usize,
@@ -110,10 +115,15 @@ impl Replay<'_> {
 
     /// Keeps a command that was sent.
     pub(super) fn file(&mut self, key: Key, thread: u8, stage: Stage) -> Result<(), Stop> {
+        let server = self.server_of(key.0, key.1)?;
+        let state = self.state(key.0)?;
+        let holds = state.view.as_ref().map_or(0, |view| view.holds);
         let message = InFlight {
             thread,
+            mode: state.mode,
+            leaves: thread == 0 && holds == 0 && state.phase() == "releasing",
             stage,
-            server: self.server_of(key.0, key.1)?,
+            server,
             awaited: true,
             held: false,
             fate: Fate::Arrives,
@@ -134,6 +144,19 @@ impl Replay<'_> {
     pub(super) fn sender_of(&self, key: Key) -> (u8, bool) {
         let message = self.messages.get(&key);
         message.map_or((0, false), |message| (message.thread, message.awaited))
+    }
+
+    /// Who sent a command, and as what.
+    pub(super) fn author_of(&self, key: Key) -> Author {
+        let (mode, leaves) = match self.messages.get(&key) {
+            Some(message) => (message.mode, message.leaves),
+            None => (Mode::Write, false),
+        };
+        Author {
+            client: key.0,
+            mode,
+            leaves,
+        }
     }
 
     /// What comes of the commands that these are, as far as they are on their way.

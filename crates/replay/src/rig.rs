@@ -64,6 +64,9 @@ impl Shape {
 /// The property that is about the guarded counter.
 pub(super) const EFFECT: &str = "mutual-exclusion-effect";
 
+/// The property of locks with modes.
+pub(super) const READ_WRITE: &str = "read-write-exclusion";
+
 /// What a restart leaves of a log.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kept {

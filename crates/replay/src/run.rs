@@ -46,6 +46,8 @@ pub(super) struct ClientState {
     pub paused: bool,
     /// Time that passed while it was paused, in ms.
     pub owed_ms: i64,
+    /// In which mode it acquired last, or tries to.
+    pub mode: Mode,
     /// Its clock minus true time, in ms.
     pub offset_ms: i64,
     /// Ticks that its clock advances in the next tick, if not one.
@@ -72,6 +74,7 @@ impl ClientState {
             crashed: false,
             paused: false,
             owed_ms: 0,
+            mode: Mode::Write,
             offset_ms: 0,
             drift: None,
             view: None,
@@ -178,12 +181,20 @@ impl<'a> Replay<'a> {
 
     pub async fn call(&mut self, client: u8, op: &str, token: Option<String>) -> Result<(), Stop> {
         self.watch_call(client);
+        let (name, mode) = match op {
+            "acquire_read" => ("acquire", Mode::Read),
+            "acquire_write" => ("acquire", Mode::Write),
+            other => (other, Mode::Write),
+        };
+        if name == "acquire" {
+            self.state(client)?.mode = mode;
+        }
         let id = self.rig.client(client)?.fresh_id();
         let call = ToClient::Call(Call {
             id,
-            op: op.to_string(),
+            op: name.to_string(),
             caller: 0,
-            mode: Mode::Write,
+            mode,
             token,
             wait_ms: None,
         });

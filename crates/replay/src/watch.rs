@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use lockproof_lab::client::protocol::{Ended, View};
+use lockproof_lab::client::protocol::{Ended, Mode, View};
 use lockproof_model::lock::{Keys, LockFile};
 use lockproof_redis::Reply;
 use lockproof_trace::{Event, Outcome, Trace};
@@ -18,7 +18,7 @@ use super::Stop;
 use super::compare::command_text;
 use super::content::{self, Content, Effect, KeyRules};
 use super::messages::Key;
-use super::rig::EFFECT;
+use super::rig::{EFFECT, READ_WRITE};
 use super::run::{ClientState, Replay, holds_back, is_consequence, is_loss};
 
 /// What was noted.
@@ -211,19 +211,21 @@ impl Replay<'_> {
         reply: &Reply,
     ) -> Result<(), Stop> {
         let (client, node, _) = key;
+        let author = self.author_of(key);
         let told = self.rig.heard(server).await?;
         let Some(mut after) = self.rig.read(server).await? else {
             return Ok(());
         };
         let (thread, awaited) = self.sender_of(key);
-        let valid: Vec<bool> = self.clients.iter().map(ClientState::is_valid).collect();
+        let valid = |one: &ClientState| one.is_valid().then_some(one.mode);
+        let valid: Vec<Option<Mode>> = self.clients.iter().map(valid).collect();
         let state = self.state(client)?;
         let (believes, phase) = (state.believes(), state.phase().to_string());
         let at = self.at;
         let Some(watch) = &mut self.watch else {
             return Ok(());
         };
-        let effect = content::compare(&before, &mut after, &told, client, &watch.rules);
+        let effect = content::compare(&before, &mut after, &told, author, &watch.rules);
         if effect.changed {
             watch.versions[usize::from(node)].push(after);
         }
@@ -239,9 +241,10 @@ impl Replay<'_> {
         }
         let command = command_text(argv);
         match watch.property.as_str() {
-            "owner-only-release" => {
+            property @ ("owner-only-release" | READ_WRITE) => {
                 for (victim, what) in effect.victims {
-                    if valid.get(usize::from(victim)) == Some(&true) {
+                    let mode = valid.get(usize::from(victim)).copied().flatten();
+                    if mode.is_some_and(|mode| property != READ_WRITE || mode == Mode::Read) {
                         watch.sightings.push(format!(
                             "on node {node} {command} of client {client} {what}, which client \
                              {victim} wrote and validly holds"

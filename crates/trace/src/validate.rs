@@ -51,6 +51,9 @@ pub(super) fn ensure(ok: bool, problem: impl FnOnce() -> String) -> Result<(), S
     if ok { Ok(()) } else { Err(problem()) }
 }
 
+/// The operations that clients call.
+const OPERATIONS: [&str; 4] = ["acquire", "release", "acquire_read", "acquire_write"];
+
 const PERSISTENCE: [&str; 3] = ["none", "everysec", "always"];
 const PHASES: [&str; 6] = [
     "idle",
@@ -195,7 +198,7 @@ impl<'a> Progress<'a> {
         self.views(step)?;
         match &step.event {
             Event::Call { client, op, .. } => {
-                ensure(op == "acquire" || op == "release", || {
+                ensure(OPERATIONS.contains(&op.as_str()), || {
                     format!("there is no operation {:?}", words::shorten(op, 40))
                 })?;
                 self.acts(*client)

@@ -123,7 +123,11 @@ impl Drive {
     /// Executes the request in flight that contains `part`.
     pub fn execute(&mut self, client: u8, part: &str) -> &mut Drive {
         let slot = self.slot_of(client, part);
-        self.take(Move::Execute { client, slot })
+        self.take(Move::Execute {
+            client,
+            slot,
+            way: 0,
+        })
     }
 
     /// The slot of the request in flight that contains `part`.

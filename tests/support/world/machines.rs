@@ -8,7 +8,7 @@
 use lockproof_lua::text::{Name, NameKind, Symbol};
 use lockproof_lua::view;
 use lockproof_model::lock::{
-    Config, Input, LockError, Op, Output, Phase, Request, UsedDuration, View, Waiting,
+    Config, Input, LockError, Mode, Op, Output, Phase, Request, UsedDuration, View, Waiting,
 };
 use lockproof_model::world::program::ClientProgram;
 use lockproof_redis::Reply;
@@ -119,7 +119,9 @@ pub struct Token;
 impl Protocol for Token {
     fn call(&mut self, caller: &Caller) -> Next {
         match caller.op {
-            Op::Acquire => caller.set(0, caller.config.timeout_ms),
+            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => {
+                caller.set(0, caller.config.timeout_ms)
+            }
             Op::Release => caller.delete_own(0, caller.config.timeout_ms),
         }
     }
@@ -129,7 +131,9 @@ impl Protocol for Token {
             Op::Release => done(Some(answer.is(&Reply::Int(1)))),
             Op::Acquire if answer.failed() => failed(),
             Op::Acquire if answer.is(&Reply::Nil) => Next::End(Outcome::Busy),
-            Op::Acquire => held(Some(caller.config.ttl_ms - caller.age_ms)),
+            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => {
+                held(Some(caller.config.ttl_ms - caller.age_ms))
+            }
         }
     }
 
@@ -148,7 +152,9 @@ pub struct SetnxExpire {
 impl Protocol for SetnxExpire {
     fn call(&mut self, caller: &Caller) -> Next {
         match caller.op {
-            Op::Acquire => caller.send(&["SETNX", &caller.config.key, "1"]),
+            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => {
+                caller.send(&["SETNX", &caller.config.key, "1"])
+            }
             Op::Release => caller.send(&["DEL", &caller.config.key]),
         }
     }
@@ -161,7 +167,7 @@ impl Protocol for SetnxExpire {
             Op::Release => done(None),
             Op::Acquire if self.mine => held(None),
             Op::Acquire if answer.is(&Reply::Int(0)) => Next::End(Outcome::Busy),
-            Op::Acquire => {
+            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => {
                 self.mine = true;
                 let seconds = (caller.config.ttl_ms / 1000).to_string();
                 caller.send(&["EXPIRE", &caller.config.key, &seconds])
@@ -209,7 +215,7 @@ impl Redlock {
         match caller.op {
             Op::Release => done(Some(self.majority(caller, self.released))),
             Op::Acquire if self.majority(caller, self.votes) => failed(),
-            Op::Acquire => Next::End(Outcome::Busy),
+            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => Next::End(Outcome::Busy),
         }
     }
 }
@@ -217,7 +223,7 @@ impl Redlock {
 impl Protocol for Redlock {
     fn call(&mut self, caller: &Caller) -> Next {
         match caller.op {
-            Op::Acquire => caller.set(0, NODE_TIMEOUT_MS),
+            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => caller.set(0, NODE_TIMEOUT_MS),
             Op::Release => self.unlock(caller),
         }
     }
@@ -370,7 +376,7 @@ impl<P: Protocol> ClientProgram for Machine<P> {
             (Input::Skew { ms }, _) => self.skew(*ms),
             (Input::Call { op, .. }, Phase::Idle | Phase::Held) => {
                 self.local.phase = match op {
-                    Op::Acquire => Phase::Acquiring,
+                    Op::Acquire | Op::AcquireRead | Op::AcquireWrite => Phase::Acquiring,
                     Op::Release => Phase::Releasing,
                 };
                 self.local.age_ms = 0;
@@ -398,6 +404,7 @@ impl<P: Protocol> ClientProgram for Machine<P> {
         let waiting = local.waiting.iter().map(|waiting| (0, *waiting));
         let valid = holds > 0 && local.validity_ms.is_none_or(|left| left > 0);
         View {
+            mode: Mode::default(),
             phase: local.phase,
             holds,
             validity_left_ms: local.validity_ms,

@@ -458,6 +458,13 @@ pub struct Ended {
     pub outcome: Outcome,
 }
 
+impl Ended {
+    /// It was an acquire, in whatever mode.
+    pub fn acquires(&self) -> bool {
+        self.op == "acquire" || self.op == "acquire_read" || self.op == "acquire_write"
+    }
+}
+
 /// What a client believes between two inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

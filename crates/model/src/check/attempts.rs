@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Path;
-use crate::lock::Phase;
+use crate::lock::{Op, Phase};
 use crate::world::layout::State;
 use crate::world::moves::Move;
 use crate::world::{Action, System, World};
@@ -22,7 +22,8 @@ pub(super) fn followed(world: &World, path: &Path<State>) -> Path<State> {
     path
 }
 
-/// The shortest way without faults on which an acquire of the client ends.
+/// The shortest way without faults on which an acquire of the client ends; of a
+/// read-write lock one for writing.
 fn attempt(world: &World, start: State, client: u8) -> Vec<(Action, State)> {
     let mut from: FxHashMap<State, (State, Action)> = FxHashMap::default();
     let mut level = vec![start];
@@ -36,7 +37,12 @@ fn attempt(world: &World, start: State, client: u8) -> Vec<(Action, State)> {
                 if next.fault || next.overflow != 0 {
                     return;
                 }
-                let acts = Move::decode(next.action).and_then(Move::client) == Some(client);
+                let step = Move::decode(next.action);
+                let acts = step.and_then(Move::client) == Some(client);
+                let op = Op::AcquireRead;
+                if step == Some(Move::Call { client, op }) {
+                    return;
+                }
                 if acquiring && acts && phase(&next.state) == Phase::Idle {
                     ended.get_or_insert((next.action, next.state));
                 }

@@ -117,6 +117,11 @@ impl CheckError {
         }
     }
 
+    /// The lock grew beyond the tables.
+    pub(super) fn is_limit(&self) -> bool {
+        matches!(self, CheckError::Closure { source, .. } if source.is_limit())
+    }
+
     /// The search was told to stop before it had begun.
     fn is_stop(&self) -> bool {
         let CheckError::Closure { source, .. } = self else {
@@ -304,9 +309,17 @@ impl<'f> Checker<'f> {
         observer: &dyn Observer,
     ) -> Result<Vec<CheckResult>, CheckError> {
         lag(set)?;
-        match self.tables(set) {
-            Err(error) if error.is_stop() => return Ok(self.unknown(set, &error.to_string())),
-            tables => drop(tables?),
+        loop {
+            match self.tables(set) {
+                Err(error) if error.is_stop() => return Ok(self.unknown(set, &error.to_string())),
+                // Another set asked for that horizon.
+                Err(error) if error.is_limit() && self.reach > 1 => self.reach /= 2,
+                // A lock that is too large without faults is so under all of them.
+                Err(error) if error.is_limit() && !set.is_empty() => {
+                    return Ok(self.unknown(set, &error.to_string()));
+                }
+                tables => break drop(tables?),
+            }
         }
         if let Some(reason) = self.unfollowed(set) {
             return Ok(self.unknown(set, &reason));
@@ -377,8 +390,10 @@ impl<'f> Checker<'f> {
     /// The properties asked for that make sense for this lock.
     pub(super) fn applicable(&self) -> Vec<Property> {
         let asked = |property: &Property| self.options.properties.contains(property);
-        let fits = |property: &Property| {
-            *property != Property::Safety(Safety::Reentrancy) || self.file.reentrant
+        let fits = |property: &Property| match property {
+            Property::Safety(Safety::Reentrancy) => self.file.reentrant,
+            Property::Safety(Safety::ReadWrite) => self.file.has_modes,
+            Property::Safety(_) | Property::Branching(_) => true,
         };
         PROPERTIES
             .iter()

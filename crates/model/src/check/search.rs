@@ -47,10 +47,19 @@ impl Checker<'_> {
         observer: &dyn Observer,
     ) -> Result<Vec<CheckResult>, CheckError> {
         let started = observer.seconds();
+        let mut furthest = REACH_MAX;
         let searched = loop {
-            let world = self.world(set)?;
-            let searched = self.searched(world, observer);
-            if self.reach >= REACH_MAX || !searched.beyond_horizon() {
+            let world = match self.world(set) {
+                // So far the tables do not reach.
+                Err(error) if error.is_limit() && self.reach > 1 => {
+                    self.reach /= 2;
+                    furthest = self.reach;
+                    continue;
+                }
+                world => world?,
+            };
+            let searched = self.searched(world, furthest, observer);
+            if self.reach >= furthest || !searched.beyond_horizon() {
                 break searched;
             }
             self.reach *= 2;
@@ -71,7 +80,8 @@ impl Checker<'_> {
             .collect())
     }
 
-    fn searched(&self, world: World, observer: &dyn Observer) -> Searched {
+    /// Searches a world. It ends early where a further horizon will be tried.
+    fn searched(&self, world: World, furthest: i64, observer: &dyn Observer) -> Searched {
         let world = Arc::new(world);
         let mut options = self.options.explore.clone();
         options.branching = self
@@ -82,7 +92,7 @@ impl Checker<'_> {
                 Property::Branching(one) => all | one.bit(),
                 Property::Safety(_) => all,
             });
-        if self.reach < REACH_MAX {
+        if self.reach < furthest {
             let (stop, watched) = (Arc::clone(&options.should_stop), Arc::clone(&world));
             options.should_stop = Arc::new(move || stop() || beyond_horizon(&watched));
         }
@@ -135,7 +145,7 @@ impl Checker<'_> {
     ) -> Result<Answer, CheckError> {
         if again.is_none() {
             let world = self.at_ticks(set, &searched.world.tables)?;
-            *again = Some(self.searched(world, observer));
+            *again = Some(self.searched(world, self.reach, observer));
         }
         let path = again.as_ref().and_then(|searched| {
             let path = searched.path(property)?;

@@ -10,15 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockproof_lua::Lines;
 
-use crate::lock::LockFile;
+use crate::lock::{LockFile, Op};
 use crate::world::World;
 
 /// What the searches of one check came upon.
 pub(super) struct Seen {
     /// Lines of the lock file, in any automaton that was built.
     pub lines: Lines,
-    acquired: bool,
-    released: bool,
+    succeeded: BTreeSet<Op>,
     scripts: BTreeSet<String>,
     /// Some search saw everything.
     complete: bool,
@@ -31,8 +30,7 @@ impl Seen {
             lines: (0..lines)
                 .map(|_| AtomicBool::new(false))
                 .collect::<Arc<[_]>>(),
-            acquired: false,
-            released: false,
+            succeeded: BTreeSet::new(),
             scripts: BTreeSet::new(),
             complete: false,
         }
@@ -42,8 +40,7 @@ impl Seen {
     pub fn note(&mut self, world: &World, complete: bool) {
         let reached = &world.reached;
         self.complete |= complete;
-        self.acquired |= reached.acquired();
-        self.released |= reached.released();
+        self.succeeded.extend(reached.succeeded());
         let closure = &world.tables.closure;
         let scripts = reached.commands().filter_map(|id| closure.script_of(id));
         self.scripts.extend(scripts.map(str::to_owned));
@@ -55,10 +52,11 @@ impl Seen {
         if !self.complete {
             return warnings;
         }
-        for (op, succeeded) in [("acquire", self.acquired), ("release", self.released)] {
-            if !succeeded {
-                warnings.push(format!("{op} never succeeded"));
-            }
+        let failed = |op: &&Op| !self.succeeded.contains(op);
+        let mut operations = file.operations().to_vec();
+        operations.sort();
+        for op in operations.iter().filter(failed) {
+            warnings.push(format!("{} never succeeded", op.name()));
         }
         for name in file.scripts.keys() {
             if !self.scripts.contains(name) {

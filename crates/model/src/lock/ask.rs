@@ -463,26 +463,28 @@ impl Program {
             _ => None,
         };
         let plain = |outcome| Some((outcome, None));
-        let outcome = match (self.client.op, value, said) {
-            (Some(Op::Acquire), _, Some(outcome)) => Some(outcome),
-            (Some(Op::Release), _, Some((Outcome::Held { .. } | Outcome::Busy, _))) => None,
-            (Some(Op::Release), _, Some(outcome)) => Some(outcome),
-            (Some(Op::Release), Value::Bool(effect), _) => plain(Outcome::Done {
+        let acquires = self.client.op.is_some_and(|op| op.mode().is_some());
+        let outcome = match (acquires, value, said) {
+            (true, _, said) => said,
+            (false, _, Some((Outcome::Held { .. } | Outcome::Busy, _))) => None,
+            (false, _, Some(outcome)) => Some(outcome),
+            (false, Value::Bool(effect), _) => plain(Outcome::Done {
                 effect: Some(*effect),
             }),
-            (Some(Op::Release), Value::Nil, _) => plain(Outcome::Done { effect: None }),
+            (false, Value::Nil, _) => plain(Outcome::Done { effect: None }),
             _ => None,
         };
         outcome.ok_or_else(|| LockError::Run {
             at: self.shared.file.path.clone(),
-            message: match self.client.op {
-                Some(Op::Release) => {
-                    "release returns true (it took effect), false (it did not), nothing (it does not say), \
+            message: match self.client.op.filter(|_| acquires) {
+                None => "release returns true (it took effect), false (it did not), nothing (it does not say), \
                      failed(reason) or lost()"
-                }
-                _ => "acquire returns held{...}, busy(), failed(reason) or lost(); does every way through it return?",
-            }
-            .to_string(),
+                    .to_string(),
+                Some(op) => format!(
+                    "{} returns held{{...}}, busy(), failed(reason) or lost(); does every way through it return?",
+                    op.name()
+                ),
+            },
         })
     }
 

@@ -18,7 +18,8 @@ use sha2::{Digest, Sha256};
 use super::error::LockError;
 use super::keys::Keys;
 use super::registry::{self, MODELS};
-use super::shape::{FIELDS, OPERATIONS, UNCALLED};
+use super::shape::{FIELDS, MODES, OPERATIONS, PLAIN, UNCALLED};
+use super::types::{Mode, Op};
 use super::words::{self, ClientHost};
 
 /// How many independent servers a lock works with.
@@ -45,6 +46,8 @@ pub struct LockFile {
     pub text: Arc<str>,
     /// SHA-256 (hex) over the file and its scripts in name order.
     pub sha256: String,
+    /// It has modes: `acquire_read` and `acquire_write` in place of `acquire`.
+    pub has_modes: bool,
     /// May a holder acquire again?
     pub reentrant: bool,
     /// A background thread renews the lease for as long as the lock is held, so the
@@ -129,6 +132,7 @@ impl LockFile {
             description: String::new(),
             path: shown.to_string(),
             sha256: String::new(),
+            has_modes: false,
             reentrant: false,
             renews: false,
             keys: Keys::default(),
@@ -161,7 +165,8 @@ impl LockFile {
         };
         file.description = fields.text("description")?.unwrap_or_default();
         file.sha256 = hash(text, &scripts);
-        fields.operations()?;
+        file.has_modes = fields.has_modes()?;
+        fields.operations(file.operations())?;
         file.reentrant = fields.flag("reentrant")?;
         file.renews = fields.flag("renews")?;
         file.keys = fields.keys()?;
@@ -180,6 +185,7 @@ impl LockFile {
         let mut thread = Thread::new(main, Vec::new());
         let mut host = ClientHost {
             token: None,
+            mode: Mode::default(),
             handle: None,
         };
         let ended = Vm::new(&mut machine, &mut thread)
@@ -242,6 +248,14 @@ impl LockFile {
                     _ => LockError::Refused { at, refusal },
                 }
             }
+        }
+    }
+
+    /// The operations that it has.
+    pub fn operations(&self) -> &'static [Op] {
+        match self.has_modes {
+            true => &MODES,
+            false => &PLAIN,
         }
     }
 
@@ -437,8 +451,21 @@ impl Fields<'_> {
         Keys::declared(&declared).map_err(|message| self.wrong(message))
     }
 
-    fn operations(&self) -> Result<(), LockError> {
-        for name in OPERATIONS {
+    /// It is a read-write lock.
+    fn has_modes(&self) -> Result<bool, LockError> {
+        let has = |op: Op| !matches!(self.get(op.name()), Value::Nil);
+        let modes = has(Op::AcquireRead) || has(Op::AcquireWrite);
+        if modes && has(Op::Acquire) {
+            return Err(self.wrong(
+                "the lock has `acquire` beside `acquire_read` or `acquire_write`; a read-write lock has these two \
+                 in place of `acquire`",
+            ));
+        }
+        Ok(modes)
+    }
+
+    fn operations(&self, operations: &[Op]) -> Result<(), LockError> {
+        for name in operations.iter().map(|op| op.name()) {
             let wrong = match self.get(name) {
                 Value::Function(_) => continue,
                 Value::Nil => {

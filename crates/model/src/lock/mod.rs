@@ -37,6 +37,5 @@ pub use file::{LockFile, NodeCount, ServerKind};
 pub use keys::{Keys, Role};
 pub use program::Program;
 pub use registry::builtin_names;
-pub use shape::OPERATIONS;
 pub use types::*;
 pub use words::vocabulary;

@@ -61,6 +61,8 @@ pub(crate) struct Client {
     pub phase: Phase,
     pub holds: u8,
     pub op: Option<Op>,
+    /// How it holds the lock, or tries to.
+    pub mode: Mode,
     /// What is left of the stated validity.
     pub validity: Option<Span>,
     /// The lock said that it is lost.
@@ -81,6 +83,7 @@ impl Client {
             phase: Phase::Idle,
             holds: 0,
             op: None,
+            mode: Mode::default(),
             validity: None,
             lost: false,
             renewed: false,
@@ -117,8 +120,8 @@ impl Client {
 pub(crate) struct Shared {
     pub file: LockFile,
     pub config: Config,
-    pub acquire: Value,
-    pub release: Value,
+    /// The functions of its operations.
+    pub operations: Vec<(Op, Value)>,
     /// What operations get as `lock`.
     pub lock: Value,
     /// The machine as it was when the file had been loaded.
@@ -174,10 +177,9 @@ impl Program {
             },
         );
         machine.heap.freeze();
-        let operation = |name: &str| machine.heap.get(table).field(name);
+        let function = |op: &Op| (*op, machine.heap.get(table).field(op.name()));
         let shared = Shared {
-            acquire: operation("acquire"),
-            release: operation("release"),
+            operations: file.operations().iter().map(function).collect(),
             file: file.clone(),
             config: config.clone(),
             lock,
@@ -275,6 +277,7 @@ impl Program {
         let client = &mut self.client;
         if client.op.is_none() && client.holds == 0 && !client.background() {
             client.token = None;
+            client.mode = Mode::default();
         }
         client.renewed |= client.holds > 0 && client.background();
         let (machine, mut threads, mut values) = self.parts();
@@ -310,6 +313,7 @@ impl Program {
         View {
             phase: client.phase,
             holds: client.holds,
+            mode: client.mode,
             validity_left_ms: validity.map(ms),
             valid: held && validity.is_none_or(|left| self.is_left(left)),
             valid_at_ticks: held && validity.is_none_or(|left| self.ms(left) > 0),
@@ -378,7 +382,7 @@ impl Program {
         int(client.phase as i64);
         int(i64::from(client.holds));
         int(client.op.map_or(-1, |op| op as i64));
-        int(i64::from(client.lost) | i64::from(client.renewed) << 1);
+        int(i64::from(client.lost) | i64::from(client.renewed) << 1 | (client.mode as i64) << 2);
         let validity = client.validity.filter(|_| client.holds > 0);
         let span = validity.map(|left| self.clipped(left));
         int(span.map_or(i64::MIN, |span| span.ms));
@@ -476,6 +480,7 @@ impl Program {
     ) -> Result<lockproof_lua::Pause, LockError> {
         let mut host = ClientHost {
             token: self.client.token.clone(),
+            mode: self.client.mode,
             handle: match self.handle {
                 Value::Table(id) => Some(id),
                 _ => None,

@@ -19,6 +19,8 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "reentrant-hash",
     "reentrant-hash-renewed",
     "redlock",
+    "rw-two-keys",
+    "rw-hash",
     "delifeq",
 );
 
@@ -30,6 +32,11 @@ pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua", ".lua":
     "hash_unlock",
     "hash_expire_if_owner",
     "setnx_expire",
+    "rw_read",
+    "rw_write",
+    "rw_hash_read",
+    "rw_hash_write",
+    "rw_hash_release",
 );
 
 /// Names of the built-in locks, in the order of the catalogue.

@@ -215,38 +215,39 @@ impl Program {
         token: Option<&str>,
         output: &mut Output,
     ) -> Result<(), LockError> {
-        let reentrant = self.shared.file.reentrant;
-        let function = match (op, self.client.phase, token) {
-            (Op::Acquire, Phase::Idle, Some(token)) => {
+        let operations = &self.shared.operations;
+        let Some((_, function)) = operations.iter().find(|(known, _)| *known == op) else {
+            return Err(not_now(input, &format!("the lock has no `{}`", op.name())));
+        };
+        let function = function.clone();
+        let nests = self.shared.file.reentrant && op.mode() == Some(self.client.mode);
+        match (op.mode(), self.client.phase, token) {
+            (Some(mode), Phase::Idle, Some(token)) => {
                 if self.shared.config.scale.is_some() {
                     self.turn(Turn::Attempt)?;
                 }
                 self.set_token(token);
+                self.client.mode = mode;
                 self.client.phase = Phase::Acquiring;
-                self.shared.acquire.clone()
             }
-            (Op::Acquire, Phase::Held, None) if reentrant => {
-                self.client.phase = Phase::Acquiring;
-                self.shared.acquire.clone()
-            }
-            (Op::Release, Phase::Held, None) => {
+            (Some(_), Phase::Held, None) if nests => self.client.phase = Phase::Acquiring,
+            (None, Phase::Held, None) => {
                 self.client.phase = Phase::Releasing;
                 self.client.holds -= 1;
                 if self.client.holds == 0 {
                     self.client.drop_hold();
                 }
-                self.shared.release.clone()
             }
             (_, phase, _) => {
                 return Err(not_now(
                     input,
                     &format!(
                         "the client is {phase:?} (an outermost acquire brings a token, nothing else does; \
-                         nesting needs `reentrant = true`)"
+                         nesting needs `reentrant = true`, and the mode that is held)"
                     ),
                 ));
             }
-        };
+        }
         self.client.op = Some(op);
         let line = self.machine.line_of(&function);
         self.client.workers[0] = Some(Worker {
@@ -389,7 +390,7 @@ impl Program {
             return Ok(());
         };
         match (&outcome, op) {
-            (Outcome::Held { .. }, Op::Acquire) => {
+            (Outcome::Held { .. }, op) if op.mode().is_some() => {
                 client.holds = client.holds.saturating_add(1);
                 if validity.is_some() && !client.lost {
                     client.validity = validity;

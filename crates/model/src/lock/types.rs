@@ -33,6 +33,64 @@ pub enum Op {
     Acquire,
     /// Give it back (one level, if nested).
     Release,
+    /// Try to get a read-write lock together with other readers.
+    AcquireRead,
+    /// Try to get a read-write lock alone.
+    AcquireWrite,
+}
+
+impl Op {
+    /// Every operation.
+    pub const ALL: [Op; 4] = [Op::Acquire, Op::Release, Op::AcquireRead, Op::AcquireWrite];
+
+    /// As lock files and traces name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Op::Acquire => "acquire",
+            Op::Release => "release",
+            Op::AcquireRead => "acquire_read",
+            Op::AcquireWrite => "acquire_write",
+        }
+    }
+
+    /// The operation of this name.
+    pub fn parse(name: &str) -> Option<Op> {
+        Op::ALL.into_iter().find(|op| op.name() == name)
+    }
+
+    /// In which mode it acquires; `None` if it does not.
+    pub const fn mode(self) -> Option<Mode> {
+        match self {
+            Op::Acquire | Op::AcquireWrite => Some(Mode::Write),
+            Op::AcquireRead => Some(Mode::Read),
+            Op::Release => None,
+        }
+    }
+}
+
+/// How a client holds a lock, or tries to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mode {
+    /// Alone. Locks without modes know nothing else.
+    #[default]
+    Write,
+    /// Together with other readers.
+    Read,
+}
+
+impl Mode {
+    /// As lock files read it in `lock.mode`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Write => "write",
+            Mode::Read => "read",
+        }
+    }
+
+    /// Two clients may not hold the lock like this at once.
+    pub fn excludes(self, other: Mode) -> bool {
+        self == Mode::Write || other == Mode::Write
+    }
 }
 
 /// A thread of a client: 0 is the caller's, the others are spawned.
@@ -147,6 +205,8 @@ pub struct View {
     pub phase: Phase,
     /// Hold count: 0 when idle, up to the nesting depth.
     pub holds: u8,
+    /// How it holds the lock, or tries to; `Write` when idle.
+    pub mode: Mode,
     /// V: ms until the validity that the acquire stated ends, on the client's
     /// clock, 0 when it is over; `None` if the lock stated none or nothing is held.
     pub validity_left_ms: Option<i64>,

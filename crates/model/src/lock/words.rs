@@ -15,6 +15,7 @@ use super::banned::BANNED;
 use super::error::LockError;
 use super::registry::SCRIPTS;
 use super::shape::{FIELDS, OPERATIONS};
+use super::types::Mode;
 
 /// What a lock file asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +165,7 @@ fn lock(machine: &mut Machine, table: TableId, name: &str) {
     }
 }
 
-/// The `lock` that operations get; its token is asked for when it is read.
+/// The `lock` that operations get; its token and mode are asked for when they are read.
 pub(crate) fn lock_table(machine: &mut Machine, fields: LockFields<'_>) -> Value {
     let mut params = Table::default();
     for (name, value) in &fields.params {
@@ -184,7 +185,6 @@ pub(crate) fn lock_table(machine: &mut Machine, fields: LockFields<'_>) -> Value
     set("key", Value::text(fields.key));
     set("owner", Value::Text(fields.owner));
     set("ttl", Value::Number(fields.ttl_ms as f64));
-    set("mode", Value::text("write"));
     set("params", Value::Table(params));
     set("nodes", Value::Table(nodes));
     let table = machine.heap.table(table);
@@ -226,6 +226,8 @@ pub fn vocabulary() -> Result<Vec<String>, LockError> {
 pub(crate) struct ClientHost {
     /// `lock.token`; `None` while the file is loaded, and before the first attempt.
     pub token: Option<Text>,
+    /// `lock.mode`.
+    pub mode: Mode,
     /// `self`.
     pub handle: Option<TableId>,
 }
@@ -294,6 +296,9 @@ impl ClientHost {
     fn missing(&self, vm: &Vm<'_>, native: Native, args: &[Value]) -> Returned {
         let name = shown(args.get(1));
         let table = read_only_table(native);
+        if table == "lock" && name == "mode" {
+            return Ok(vec![Value::text(self.mode.name())]);
+        }
         if table == "lock" && name == "token" {
             let token = self.token.clone();
             return Ok(vec![token.map_or(Value::Nil, Value::Text)]);

@@ -6,7 +6,7 @@
 use lockproof_redis::Reply;
 use lockproof_trace::{CONNECTION_FAILED, Outcome};
 
-use crate::lock::{Input, Op, Phase, View, Waiting};
+use crate::lock::{Input, Mode, Op, Phase, View, Waiting};
 
 /// Threads of one client, the caller's included.
 pub const THREADS: usize = 4;
@@ -41,7 +41,7 @@ impl Symbolic {
         match self {
             Symbolic::Call(op) => Input::Call {
                 op,
-                token: (op == Op::Acquire && outermost).then(String::new),
+                token: (op.mode().is_some() && outermost).then(String::new),
             },
             Symbolic::Advance(ticks) => Input::Advance {
                 ms: step_ms * i64::from(ticks),
@@ -121,6 +121,8 @@ pub struct Emitted {
 pub struct Facade {
     pub phase: Phase,
     pub holds: u8,
+    /// How the client holds the lock, or tries to.
+    pub mode: Mode,
     /// Threads besides the caller's go on.
     pub alive: bool,
     /// B and the stated validity is not over.
@@ -200,6 +202,7 @@ impl Facade {
         Facade {
             phase: view.phase,
             holds: view.holds,
+            mode: view.mode,
             alive: view.threads.iter().any(|(thread, _)| *thread != 0),
             valid: view.valid,
             valid_at_ticks: view.valid_at_ticks,

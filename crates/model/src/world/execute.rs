@@ -9,6 +9,7 @@ use lockproof_redis::{self as redis, Bytes, Notes, Reply, ScriptEngine, Server, 
 use crate::lock::Role;
 
 use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
+use super::owners::{Author, Owners, Sender};
 use super::stamps;
 use super::symbols;
 
@@ -40,7 +41,7 @@ pub struct Effect {
 }
 
 /// The outcome of one command.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Executed {
     pub after: Keyspace,
     /// More than one where it lists what has no order.
@@ -57,6 +58,17 @@ pub struct Executed {
     pub clock: bool,
     /// Lives that were given to keys, in ms, ticks left out.
     pub lives: Vec<i64>,
+}
+
+/// How a command is run.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    /// The server lacks the replica which it asks for to write.
+    alone: bool,
+    /// See [`Server::set_order`].
+    order: u32,
+    /// See [`Server::set_answers`].
+    answers: u32,
 }
 
 /// Runs commands on keyspaces.
@@ -84,20 +96,68 @@ impl<'e> Executor<'e> {
         }
     }
 
-    /// Runs one command of `client`. A server that is `alone` lacks the replica
-    /// which it asks for to write.
+    /// Runs one command of `author`. A server that is `alone` lacks the replica
+    /// which it asks for to write. Comparisons of times that are open come out as if
+    /// everything happened at ticks.
     pub fn execute(
         &mut self,
         before: &Keyspace,
-        client: u8,
+        author: Author,
         argv: &[Bytes],
         alone: bool,
     ) -> Executed {
-        let (server, reply, notes) = self.run(before, client, argv, alone, 0);
-        let orders = notes.orders;
-        let mut executed = self.judge(before, &server, client, reply, notes);
+        let run = Run {
+            alone,
+            ..Run::default()
+        };
+        self.execute_so(before, author, argv, run).0
+    }
+
+    /// The same, and all else that can come of it: comparisons of times in a script may
+    /// come out the other way.
+    pub fn execute_all_ways(
+        &mut self,
+        before: &Keyspace,
+        author: Author,
+        argv: &[Bytes],
+        alone: bool,
+    ) -> (Executed, Vec<Executed>) {
+        let run = Run {
+            alone,
+            ..Run::default()
+        };
+        let (main, opened) = self.execute_so(before, author, argv, run);
+        let mut others: Vec<Executed> = Vec::new();
+        // Of each way: which answers are turned round, and after how many of them the rest
+        // is as at ticks.
+        let turned = |answers: u32, from: u32, opened: u32| {
+            (from..opened).map(move |at| (answers | 1 << at, at + 1))
+        };
+        let mut open: Vec<(u32, u32)> = turned(0, 0, opened).collect();
+        while let Some((answers, from)) = open.pop() {
+            let (way, opened) = self.execute_so(before, author, argv, Run { answers, ..run });
+            open.extend(turned(answers, from, opened));
+            if way != main && !others.contains(&way) {
+                others.push(way);
+            }
+        }
+        (main, others)
+    }
+
+    /// Runs one command like this; and how many comparisons of times were open.
+    fn execute_so(
+        &mut self,
+        before: &Keyspace,
+        author: Author,
+        argv: &[Bytes],
+        run: Run,
+    ) -> (Executed, u32) {
+        let client = author.client;
+        let (server, reply, notes) = self.run(before, client, argv, run);
+        let (orders, opened) = (notes.orders, notes.opened);
+        let mut executed = self.judge(before, &server, author, reply, notes);
         for order in 1..orders {
-            let (other, reply, notes) = self.run(before, client, argv, alone, order);
+            let (other, reply, notes) = self.run(before, client, argv, Run { order, ..run });
             let same = other == server;
             executed.refusal = executed.refusal.or(notes.refusal);
             executed.clock |= notes.clock;
@@ -115,7 +175,7 @@ impl<'e> Executor<'e> {
                 executed.replies.push(reply);
             }
         }
-        executed
+        (executed, opened)
     }
 
     fn run(
@@ -123,12 +183,12 @@ impl<'e> Executor<'e> {
         before: &Keyspace,
         client: u8,
         argv: &[Bytes],
-        alone: bool,
-        order: u32,
+        run: Run,
     ) -> (Server, Reply, Notes) {
         let mut server = before.to_server(self.present, self.scale, self.rules.dialect);
-        server.set_lacks_replicas(alone);
-        server.set_order(order);
+        server.set_lacks_replicas(run.alone);
+        server.set_order(run.order);
+        server.set_answers(run.answers);
         let mut reply = server.execute(self.scripts, u32::from(client), argv);
         if self.scale.is_some() {
             reply = stamps::keep(&mut server, client, argv, reply);
@@ -137,12 +197,12 @@ impl<'e> Executor<'e> {
         (server, reply, notes)
     }
 
-    /// The keyspace of `server` after a command of `client` on `before`.
+    /// The keyspace of `server` after a command of `author` on `before`.
     fn judge(
         &self,
         before: &Keyspace,
         server: &Server,
-        client: u8,
+        author: Author,
         reply: Reply,
         notes: Notes,
     ) -> Executed {
@@ -165,15 +225,15 @@ impl<'e> Executor<'e> {
                 key: key.clone(),
                 value: value.clone(),
                 life: end.map(|end| server.life(end)),
-                writers: writers(known, value, &notes.written, key, client),
+                writers: writers(known, value, &notes.written, key, author),
             };
-            self.compare(known, &mut entry, client, &notes, &mut executed);
+            self.compare(known, &mut entry, author, &notes, &mut executed);
             executed.after.entries.push(entry);
         }
         for known in &before.entries {
             let gone = !executed.after.entries.iter().any(|e| e.key == known.key);
             if gone {
-                self.removed(known, client, &mut executed);
+                self.removed(known, author, &mut executed);
             }
         }
         if executed.after.entries.len() > ELEMENTS_MAX
@@ -192,7 +252,7 @@ impl<'e> Executor<'e> {
         &self,
         known: Option<&Entry>,
         entry: &mut Entry,
-        client: u8,
+        author: Author,
         notes: &Notes,
         executed: &mut Executed,
     ) {
@@ -217,7 +277,7 @@ impl<'e> Executor<'e> {
         // The same end, set again, is another one if the two were moments apart.
         let lasts = known.is_none_or(|known| known.life != entry.life)
             || notes.expiries.contains(&entry.key);
-        let own = entry.writers.set() & 1 << client != 0;
+        let own = entry.writers.set() & author.bit() != 0;
         let anew = entry.life.is_none() && written || lasts && own;
         executed.effect.leased |= anew && counts(role);
         let Some(known) = known else {
@@ -236,12 +296,12 @@ impl<'e> Executor<'e> {
         if role == Role::Queue {
             return;
         }
-        let (gone, over) = touched(known, entry, &notes.written);
-        executed.effect.victims |= gone & !(1 << client);
-        executed.effect.deleted |= gone & 1 << client != 0;
-        executed.effect.overwritten |= over & !(1 << client);
+        let (gone, over) = touched(known, entry, &notes.written, author);
+        executed.effect.victims |= gone & !author.bit();
+        executed.effect.deleted |= gone & author.bit() != 0;
+        executed.effect.overwritten |= over;
         if lasts {
-            executed.effect.victims |= expiry_victims(known, entry, client, self.step_ms());
+            executed.effect.victims |= expiry_victims(known, entry, author, self.step_ms());
             executed.effect.wrote |= own && counts(role);
         }
     }
@@ -250,7 +310,7 @@ impl<'e> Executor<'e> {
         self.scale.map_or(0, |scale| scale.step_ms)
     }
 
-    fn removed(&self, known: &Entry, client: u8, executed: &mut Executed) {
+    fn removed(&self, known: &Entry, author: Author, executed: &mut Executed) {
         let role = self.rules.role(&known.key);
         let writers = known.writers.set();
         match role {
@@ -261,8 +321,8 @@ impl<'e> Executor<'e> {
             ),
             Role::Queue => {}
             Role::Lock | Role::Other => {
-                executed.effect.victims |= writers & !(1 << client);
-                executed.effect.deleted |= writers & 1 << client != 0;
+                executed.effect.victims |= writers & !author.bit();
+                executed.effect.deleted |= writers & author.bit() != 0;
             }
         }
     }
@@ -294,7 +354,7 @@ impl<'e> Executor<'e> {
         if self.scale.is_some() {
             entry.value = Value::String(Symbol::Fence.text());
         }
-        entry.writers = Writers::One(0);
+        entry.writers = Writers::One(Owners::only(0));
     }
 }
 
@@ -324,7 +384,7 @@ fn writers(
     value: &Value,
     written: &[Write],
     key: &Bytes,
-    client: u8,
+    author: Author,
 ) -> Writers {
     let wrote = |element: Option<&Bytes>| {
         written
@@ -333,18 +393,19 @@ fn writers(
     };
     match value {
         Value::String(_) => match known.map(|known| &known.writers) {
-            Some(Writers::One(writer)) if !wrote(None) => Writers::One(*writer),
-            _ => Writers::One(client),
+            Some(Writers::One(owners)) if !wrote(None) => Writers::One(*owners),
+            Some(Writers::One(owners)) => Writers::One(Owners::written(Some(*owners), author)),
+            _ => Writers::One(Owners::written(None, author)),
         },
         Value::List(list) => {
             let Some((Value::List(old), Writers::Items(writers))) =
                 known.map(|known| (&known.value, &known.writers))
             else {
-                return Writers::Items(vec![client; list.len()]);
+                return Writers::Items(vec![Owners::written(None, author); list.len()]);
             };
             let kept = kept(old, list).into_iter();
             Writers::Items(
-                kept.map(|old| old.map_or(client, |at| writers[at]))
+                kept.map(|old| old.map_or(Owners::written(None, author), |at| writers[at]))
                     .collect(),
             )
         }
@@ -354,8 +415,8 @@ fn writers(
                 _ => BTreeMap::new(),
             };
             let owner = |element: &Bytes| match old.get(element) {
-                Some(writer) if !wrote(Some(element)) => *writer,
-                _ => client,
+                Some(owners) if !wrote(Some(element)) => *owners,
+                old => Owners::written(old.copied(), author),
             };
             let all = elements(collection).into_iter();
             Writers::Each(
@@ -394,22 +455,26 @@ fn kept(old: &VecDeque<Bytes>, new: &VecDeque<Bytes>) -> Vec<Option<usize>> {
     std::iter::repeat_n(None, fresh).chain(stayed).collect()
 }
 
-/// Clients (bit sets) whose element is gone, and whose element was written over. A counter
-/// is there for all to count, so counting alone is no writing over.
-fn touched(known: &Entry, entry: &Entry, written: &[Write]) -> (u8, u8) {
+/// Clients (bit sets) whose element is gone, and others whose element was written over. A
+/// counter is there for all to count, so counting alone is no writing over.
+fn touched(known: &Entry, entry: &Entry, written: &[Write], author: Author) -> (u8, u8) {
     let here = || written.iter().filter(|write| write.key == entry.key);
     let counts = here().all(|write| write.counts);
     let wrote =
         |element: Option<&Bytes>| !counts && here().any(|write| write.element.as_ref() == element);
     match (&known.writers, &entry.writers) {
-        (Writers::One(old), Writers::One(_)) => (0, if wrote(None) { 1 << old } else { 0 }),
+        (Writers::One(old), Writers::One(_)) => match wrote(None) {
+            true => (0, old.overwritten(author)),
+            false => (0, 0),
+        },
         (Writers::Each(old), Writers::Each(new)) => {
             let gone = old
                 .iter()
                 .filter(|(element, _)| !new.contains_key(*element));
             let over = old.iter().filter(|(element, _)| wrote(Some(element)));
-            let set = |set: u8, (_, writer): (&Bytes, &u8)| set | 1 << writer;
-            (gone.fold(0, set), over.fold(0, set))
+            let gone = gone.fold(0, |set, (_, owners)| set | owners.set());
+            let over = over.fold(0, |set, (_, owners)| set | owners.overwritten(author));
+            (gone, over)
         }
         (Writers::Items(old), Writers::Items(_)) => {
             let (Value::List(before), Value::List(after)) = (&known.value, &entry.value) else {
@@ -417,7 +482,7 @@ fn touched(known: &Entry, entry: &Entry, written: &[Write]) -> (u8, u8) {
             };
             let kept = kept(before, after);
             let gone = (0..old.len()).filter(|at| !kept.contains(&Some(*at)));
-            (gone.fold(0, |set, at| set | 1 << old[at]), 0)
+            (gone.fold(0, |set, at| set | old[at].set()), 0)
         }
         // Another type stands there now.
         (old, _) => (old.set(), 0),
@@ -425,11 +490,19 @@ fn touched(known: &Entry, entry: &Entry, written: &[Write]) -> (u8, u8) {
 }
 
 /// Others whose hold a change of the expiry shortens or prolongs. Who shares a
-/// collection prolongs it for all; nobody may shorten it.
-fn expiry_victims(known: &Entry, entry: &Entry, client: u8, step_ms: i64) -> u8 {
-    let others = known.writers.set() & !(1 << client);
-    let own = entry.writers.set() & 1 << client != 0;
-    let shared = own && !matches!(entry.writers, Writers::One(_));
+/// collection, or a text with other readers, prolongs it for all; nobody may shorten it.
+fn expiry_victims(known: &Entry, entry: &Entry, author: Author, step_ms: i64) -> u8 {
+    let others = known.writers.set() & !author.bit();
+    let shares = match author.sender {
+        Sender::LeavingReader => known.writers.set() | entry.writers.set(),
+        Sender::Alone | Sender::Reader => entry.writers.set(),
+    };
+    let own = shares & author.bit() != 0;
+    let shared = own
+        && match entry.writers {
+            Writers::One(owners) => owners.is_shared(),
+            Writers::Each(_) | Writers::Items(_) => true,
+        };
     let longer = match (known.life, entry.life) {
         (_, None) => true,
         (None, Some(_)) => false,

@@ -127,6 +127,8 @@ pub(super) enum Note {
         message: Message,
         execution: Execution,
         alone: bool,
+        /// Other than 0: comparisons of times in its script did not come out as at ticks.
+        way: u8,
     },
     /// The server holds the WAIT that was taken back.
     Blocked,

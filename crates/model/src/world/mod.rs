@@ -24,6 +24,7 @@ pub mod message;
 pub mod minimise;
 pub mod moves;
 pub mod node;
+pub mod owners;
 pub mod packed;
 pub mod program;
 mod reached;

@@ -81,14 +81,11 @@ impl Small for bool {
 
 impl Small for Op {
     fn pack(self) -> u8 {
-        u8::from(self == Op::Release)
+        self as u8
     }
 
     fn unpack(packed: u8) -> Op {
-        match packed {
-            0 => Op::Acquire,
-            _ => Op::Release,
-        }
+        Op::ALL[usize::from(packed) % Op::ALL.len()]
     }
 }
 
@@ -172,7 +169,7 @@ moves! {
     /// `random(n)` gives `value`.
     2: Choose { client: u8, thread: u8, value: u8 } runs client;
     /// A request in flight reaches its node and is executed.
-    3: Execute { client: u8, slot: u8 };
+    3: Execute { client: u8, slot: u8, way: u8 };
     /// A reply, or the news that the connection failed, reaches its client.
     4: Deliver { client: u8, slot: u8 } runs client;
     /// The holder writes to the guarded counter.
@@ -255,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_a_pause_comes_after_survives_for_every_number_of_requests_and_every_draw() {
-        let calls = [Op::Acquire, Op::Release].map(Act::Call);
+        let calls = Op::ALL.map(Act::Call);
         let threads = 0..crate::world::client::THREADS as u8;
         let draws = threads
             .clone()

@@ -2,9 +2,8 @@
 //! of it. What commands make of it is in `execute.rs`.
 //!
 //! Times are relative: an entry says in how many ms it expires. Every element (the
-//! value of a text, a field, a member, an item) also carries a *ghost*, the client
-//! whose command last wrote it. No server knows that; it is how the properties
-//! tell whose hold is touched when a lock stores the same constant for everybody.
+//! value of a text, a field, a member, an item) also carries a *ghost*, whose it is
+//! (`owners.rs`).
 
 use std::collections::BTreeMap;
 
@@ -14,6 +13,7 @@ use lockproof_redis::{Bytes, Dialect, Server, Value};
 
 use crate::lock::{Keys, Role};
 
+use super::owners::Owners;
 use super::symbols::{self, GENERATIONS, PRESENT, Retirement};
 
 /// The content of one server between two commands.
@@ -39,16 +39,16 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Writers {
     /// Of a text.
-    One(u8),
+    One(Owners),
     /// Of each field or member.
-    Each(BTreeMap<Bytes, u8>),
+    Each(BTreeMap<Bytes, Owners>),
     /// Of each item, from left to right.
-    Items(Vec<u8>),
+    Items(Vec<Owners>),
 }
 
 impl Writers {
     /// All of them, once an element.
-    pub fn all(&self) -> Vec<u8> {
+    pub fn all(&self) -> Vec<Owners> {
         match self {
             Writers::One(writer) => vec![*writer],
             Writers::Each(each) => each.values().copied().collect(),
@@ -60,7 +60,7 @@ impl Writers {
     pub fn set(&self) -> u8 {
         self.all()
             .into_iter()
-            .fold(0, |set, writer| set | 1 << writer)
+            .fold(0, |set, owners| set | owners.set())
     }
 }
 

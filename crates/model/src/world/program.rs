@@ -2,7 +2,7 @@
 //! a hand-coded state machine of the same protocol go the same road and can be
 //! compared state for state.
 
-use crate::lock::{Input, LockError, Output, Program, View};
+use crate::lock::{Input, LockError, Op, Output, Program, View};
 
 /// A reactive, deterministic client program that can be copied.
 pub trait ClientProgram: Send + Sync {
@@ -19,6 +19,10 @@ pub trait ClientProgram: Send + Sync {
     fn key(&self) -> Vec<u8>;
     /// Names and values of the locals, to tell which of them grows.
     fn locals(&self) -> Vec<(String, String)>;
+    /// The operations that it has.
+    fn operations(&self) -> Vec<Op> {
+        vec![Op::Acquire, Op::Release]
+    }
     /// The name of a script that it sends, for messages.
     fn script_name(&self, _text: &[u8]) -> Option<String> {
         None
@@ -44,6 +48,10 @@ impl ClientProgram for Program {
 
     fn locals(&self) -> Vec<(String, String)> {
         Program::locals(self)
+    }
+
+    fn operations(&self) -> Vec<Op> {
+        self.file().operations().to_vec()
     }
 
     fn script_name(&self, text: &[u8]) -> Option<String> {

@@ -2,13 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::lock::Op;
+
 /// What of the tables a search came upon, whatever the order of its work.
 #[derive(Debug, Default)]
 pub struct Reached {
     poisons: Vec<AtomicBool>,
     rounded: AtomicBool,
-    acquired: AtomicBool,
-    released: AtomicBool,
+    succeeded: [AtomicBool; Op::ALL.len()],
     commands: Vec<AtomicBool>,
 }
 
@@ -18,8 +19,7 @@ impl Reached {
         Reached {
             poisons: flags(poisons),
             rounded: AtomicBool::new(false),
-            acquired: AtomicBool::new(false),
-            released: AtomicBool::new(false),
+            succeeded: [const { AtomicBool::new(false) }; Op::ALL.len()],
             commands: flags(commands),
         }
     }
@@ -35,26 +35,18 @@ impl Reached {
         raise(&self.rounded);
     }
 
-    pub(super) fn acquire(&self) {
-        raise(&self.acquired);
-    }
-
-    pub(super) fn release(&self) {
-        raise(&self.released);
+    pub(super) fn succeed(&self, op: Op) {
+        raise(&self.succeeded[op as usize]);
     }
 
     pub(super) fn command(&self, id: u16) {
         raise(&self.commands[usize::from(id)]);
     }
 
-    /// Some acquire succeeded.
-    pub fn acquired(&self) -> bool {
-        self.acquired.load(Ordering::Relaxed)
-    }
-
-    /// Some release succeeded.
-    pub fn released(&self) -> bool {
-        self.released.load(Ordering::Relaxed)
+    /// Operations of which some call succeeded.
+    pub fn succeeded(&self) -> impl Iterator<Item = Op> {
+        let raised = |op: &Op| self.succeeded[*op as usize].load(Ordering::Relaxed);
+        Op::ALL.into_iter().filter(raised)
     }
 
     /// Commands that a server executed, by the closure's numbers.

@@ -3,6 +3,7 @@
 use super::client::Facade;
 use super::layout::{Field, State};
 use super::message::{Content, Message};
+use super::owners::Sender;
 use super::tables::{Facts, NONE};
 use super::world::World;
 
@@ -115,6 +116,25 @@ impl World {
     pub fn believes(&self, state: &State, client: usize) -> bool {
         let class = state.get(self.clients[client].local);
         !self.crashed(state, client) && self.tables.facts[class].believes
+    }
+
+    /// What is known of a client's state.
+    pub(super) fn facts(&self, state: &State, client: usize) -> &Facts {
+        &self.tables.facts[state.get(self.clients[client].local)]
+    }
+
+    /// The two may not hold the lock at once: they are not both readers.
+    pub(super) fn exclude(&self, state: &State, one: usize, other: usize) -> bool {
+        let [one, other] = [one, other].map(|client| self.facts(state, client).mode);
+        one.excludes(other)
+    }
+
+    /// In which part its client sent a request.
+    pub(super) fn sender(&self, message: &Message) -> Sender {
+        match message.content {
+            Content::Request(command) => self.tables.closure.commands.get(command).sender,
+            _ => Sender::default(),
+        }
     }
 
     /// V of a client, on its own clock.

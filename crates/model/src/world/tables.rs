@@ -5,7 +5,7 @@
 
 use lockproof_redis::Reply;
 
-use crate::lock::{Op, Phase};
+use crate::lock::{Mode, Op, Phase};
 
 use super::client::{Emitted, Facade, Limit, Symbolic, THREADS, Wait};
 use super::closure::{Closure, ClosureError, Command, Execution, Needs, retired};
@@ -22,6 +22,8 @@ pub const NONE: u16 = u16::MAX;
 pub struct Facts {
     pub phase: Phase,
     pub holds: u8,
+    /// How the client holds the lock, or tries to.
+    pub mode: Mode,
     pub believes: bool,
     /// Threads of its own go on.
     pub alive: bool,
@@ -99,6 +101,8 @@ pub struct Tables {
     pub counts_leases: bool,
     /// Some client can go on for ever while no time passes.
     pub spins: bool,
+    /// Clients hold the lock as readers or as writers.
+    pub has_modes: bool,
     /// Something can depend on what happens between two ticks.
     pub opens: bool,
     /// Of each command that is a WAIT: in how many ticks it gives up.
@@ -132,15 +136,14 @@ impl InputSpace {
 
     /// The input's number.
     pub fn index(self, input: Symbolic) -> usize {
-        let skew = 2;
+        let skew = Op::ALL.len();
         let advance = skew + 2;
         let wake = advance + self.advance_max;
         let choose = wake + THREADS;
         let fail = choose + THREADS * self.options;
         let reply = fail + THREADS * 2;
         match input {
-            Symbolic::Call(Op::Acquire) => 0,
-            Symbolic::Call(Op::Release) => 1,
+            Symbolic::Call(op) => op as usize,
             Symbolic::Skew(ticks) => skew + usize::from(ticks < 0),
             Symbolic::Advance(ticks) => advance + usize::from(ticks) - 1,
             Symbolic::Wake(thread) => wake + usize::from(thread),
@@ -158,7 +161,7 @@ impl InputSpace {
 
     /// How many inputs there are.
     pub fn len(self) -> usize {
-        4 + self.advance_max + THREADS * (1 + self.options + 2 + self.replies)
+        Op::ALL.len() + 2 + self.advance_max + THREADS * (1 + self.options + 2 + self.replies)
     }
 
     /// Never: the calls are always there.
@@ -188,7 +191,8 @@ impl Tables {
             needs: closure.needs.clone(),
             counts_leases: automaton.facts.iter().any(limited),
             spins: automaton.facts.iter().any(|facts| facts.spins != 0),
-            opens: automaton.facts.iter().any(Facts::is_open),
+            has_modes: automaton.facts.iter().any(|facts| facts.mode == Mode::Read),
+            opens: automaton.facts.iter().any(Facts::is_open) || !closure.ways.is_empty(),
             facts: automaton.facts,
             inputs,
             next: automaton.next,
@@ -269,6 +273,18 @@ impl Tables {
     #[inline]
     pub fn execute_alone(&self, command: u16, keyspace: u16) -> &Execution {
         &self.refusals[usize::from(command) * self.keyspaces + usize::from(keyspace)]
+    }
+
+    /// What else can come of a command, where comparisons of times in its script do not
+    /// come out as if everything happened at ticks.
+    #[inline]
+    pub fn ways(&self, command: u16, keyspace: u16, alone: bool) -> &[Execution] {
+        let ways = &self.closure.ways;
+        if ways.is_empty() {
+            return &[];
+        }
+        ways.get(&(command, keyspace, alone))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// The index of a set of generations, for the `retire_` functions.
@@ -353,6 +369,7 @@ fn facts_of(facade: &Facade) -> Facts {
     let mut facts = Facts {
         phase: facade.phase,
         holds: facade.holds,
+        mode: facade.mode,
         believes: facade.believes(),
         alive: facade.alive,
         valid: facade.valid,
@@ -479,11 +496,12 @@ impl Messages {
         for client in 0..closure.needs.clients {
             for index in 0..closure.needs.skews.len() {
                 for id in 0..closure.local_commands.len() as u16 {
-                    let argv = closure.local_commands.get(id);
-                    let argv = closure.to_server(argv, client, index);
+                    let local = closure.local_commands.get(id);
+                    let argv = closure.to_server(&local.argv, client, index);
                     let family = closure.family(id);
                     let command = Command {
                         client,
+                        sender: local.sender,
                         family,
                         argv,
                     };

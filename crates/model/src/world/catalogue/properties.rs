@@ -19,6 +19,7 @@ pub enum Safety {
     NoOrphan,
     HonestOutcome,
     ReleaseFrees,
+    ReadWrite,
 }
 
 /// A property of the whole graph: from every reachable state a way without faults
@@ -39,7 +40,7 @@ pub struct PropertyInfo {
 }
 
 /// Every property, in table order.
-pub const PROPERTIES: [PropertyInfo; 10] = [
+pub const PROPERTIES: [PropertyInfo; 11] = [
     safety(
         Safety::Belief,
         "mutual-exclusion-belief",
@@ -90,6 +91,11 @@ pub const PROPERTIES: [PropertyInfo; 10] = [
         "release-frees",
         "after a release that reports success another client can acquire before the lease is over",
     ),
+    safety(
+        Safety::ReadWrite,
+        "read-write-exclusion",
+        "a valid writer excludes everybody, a valid reader every writer, and nobody ends or shortens a reader's valid hold",
+    ),
 ];
 
 const fn safety(property: Safety, id: &'static str, meaning: &'static str) -> PropertyInfo {
@@ -110,7 +116,7 @@ const fn branching(property: Branching, id: &'static str, meaning: &'static str)
 
 impl Safety {
     /// Every one, in the order of their bits.
-    pub const ALL: [Safety; 9] = [
+    pub const ALL: [Safety; 10] = [
         Safety::Belief,
         Safety::Validity,
         Safety::Effect,
@@ -120,6 +126,7 @@ impl Safety {
         Safety::NoOrphan,
         Safety::HonestOutcome,
         Safety::ReleaseFrees,
+        Safety::ReadWrite,
     ];
 
     /// The property's bit in a [`PropertySet`](crate::world::PropertySet).
@@ -153,7 +160,11 @@ impl Property {
     pub fn asks_for_validity(self) -> bool {
         match self {
             Property::Safety(
-                Safety::Validity | Safety::OwnerOnly | Safety::Reentrancy | Safety::Lease,
+                Safety::Validity
+                | Safety::OwnerOnly
+                | Safety::Reentrancy
+                | Safety::Lease
+                | Safety::ReadWrite,
             ) => true,
             Property::Safety(
                 Safety::Belief

@@ -6,9 +6,10 @@ use lockproof_lua::RefusalKind;
 use lockproof_trace::Outcome;
 
 use super::error::unbounded;
-use super::{ACQUIRE, BACKGROUND, Closure, ClosureError, Local, RELEASE};
+use super::{ACQUIRE, BACKGROUND, Closure, ClosureError, Local, LocalCommand, RELEASE};
 use crate::lock::{LockError, Op, Output, Phase, View, Waiting};
 use crate::world::client::{Emitted, Ending, Facade, Sent, Symbolic, THREADS, Wait};
+use crate::world::owners::Sender;
 use crate::world::program::ClientProgram;
 
 impl Closure {
@@ -86,11 +87,16 @@ impl Closure {
     fn inputs_of(&self, facade: &Facade) -> Vec<Symbolic> {
         let mut inputs = Vec::new();
         match facade.phase {
-            Phase::Idle => inputs.push(Symbolic::Call(Op::Acquire)),
+            Phase::Idle => {
+                let acquires = self.operations.iter().filter(|op| op.mode().is_some());
+                inputs.extend(acquires.map(|op| Symbolic::Call(*op)));
+            }
             Phase::Held => {
                 inputs.push(Symbolic::Call(Op::Release));
                 if facade.holds < self.needs.holds_max {
-                    inputs.push(Symbolic::Call(Op::Acquire));
+                    let nested = |op: &&Op| op.mode() == Some(facade.mode);
+                    let nested = self.operations.iter().filter(nested);
+                    inputs.extend(nested.map(|op| Symbolic::Call(*op)));
                 }
             }
             Phase::Acquiring | Phase::Releasing => {}
@@ -225,8 +231,14 @@ impl Closure {
             ending: ending_of(output.outcome.as_ref(), output.lost),
             ..Emitted::default()
         };
+        let view = program.view();
+        let leaves = view.phase == Phase::Releasing && view.holds == 0;
         for request in &output.sent {
-            let command = self.add_local_command(program, &request.argv, request.line)?;
+            let local = LocalCommand {
+                sender: Sender::of(view.mode, leaves && request.thread == 0),
+                argv: request.argv.clone(),
+            };
+            let command = self.add_local_command(program, &local, request.line)?;
             emitted.sent.push(Sent {
                 thread: request.thread,
                 node: request.node,

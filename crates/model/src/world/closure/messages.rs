@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lockproof_redis::{Bytes, Reply};
 
 use super::error::intern;
-use super::{Closure, ClosureError, Command};
+use super::{Closure, ClosureError, Command, LocalCommand};
 use crate::world::program::ClientProgram;
 use crate::world::symbols::{self, GENERATIONS, Retirement, STALE, ToLocal};
 use crate::world::{unmodelled, wait};
@@ -14,32 +14,33 @@ impl Closure {
     pub(super) fn add_local_command(
         &mut self,
         program: &dyn ClientProgram,
-        argv: &[Bytes],
+        local: &LocalCommand,
         line: u32,
     ) -> Result<u16, ClosureError> {
-        let argv = argv.to_vec();
-        if let Some(id) = self.local_commands.find(&argv) {
+        if let Some(id) = self.local_commands.find(local) {
             return Ok(id);
         }
+        let LocalCommand { sender, argv } = local;
         let not_modelled = |what: String| ClosureError::NotModelled {
             at: self.at(line),
             what: format!("the lock {what}"),
         };
-        unmodelled::examine(&argv, self.rules.dialect).map_err(not_modelled)?;
-        wait::ticks(&argv, self.needs.step_ms).map_err(not_modelled)?;
-        if let Some(ms) = wait::timeout_ms(&argv) {
+        unmodelled::examine(argv, self.rules.dialect).map_err(not_modelled)?;
+        wait::ticks(argv, self.needs.step_ms).map_err(not_modelled)?;
+        if let Some(ms) = wait::timeout_ms(argv) {
             self.note_duration(ms, line);
         }
         let script = argv.get(1).and_then(|text| program.script_name(text));
-        let id = intern(&mut self.local_commands, &argv, "set of commands")?;
-        let family = self.family_of(&argv, line, script)?;
+        let id = intern(&mut self.local_commands, local, "set of commands")?;
+        let family = self.family_of(argv, line, script)?;
         for client in 0..self.needs.clients {
             for index in 0..self.needs.skews.len() {
-                let argv = self.to_server(&argv, client, index);
+                let argv = self.to_server(argv, client, index);
                 intern(
                     &mut self.commands,
                     &Command {
                         client,
+                        sender: *sender,
                         family,
                         argv,
                     },
@@ -93,7 +94,7 @@ impl Closure {
 
     /// The family of a command that was seen before.
     pub fn family(&self, local_command: u16) -> u16 {
-        let argv = self.local_commands.get(local_command);
+        let argv = &self.local_commands.get(local_command).argv;
         let masked: Vec<Bytes> = argv.iter().map(|word| symbols::mask_times(word)).collect();
         self.families.find(&masked).unwrap_or(u16::MAX)
     }
@@ -158,6 +159,11 @@ impl Closure {
                     reach.insert((command.family, execution.reply));
                 }
             }
+        }
+        for ((command, ..), ways) in &self.ways {
+            let family = self.commands.get(*command).family;
+            let ways = ways.iter().filter(|way| way.poison == 0);
+            reach.extend(ways.map(|way| (family, way.reply)));
         }
         // The formal server has no replica, and answers WAIT with none.
         let waits = self.waits();

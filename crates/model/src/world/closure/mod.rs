@@ -19,12 +19,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockproof_lua::{RefusalKind, Scale};
 use lockproof_redis::{Bytes, Reply, ScriptEngine};
 
-use crate::lock::Role;
+use crate::lock::{Op, Role};
 
 use super::client::{Emitted, Facade, Symbolic, THREADS};
 use super::execute::Effect;
 use super::interner::Interner;
 use super::node::{KeyRules, Keyspace};
+use super::owners::{Author, Sender};
 use super::program::ClientProgram;
 use super::symbols::People;
 
@@ -115,12 +116,30 @@ impl Needs {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Command {
     pub client: u8,
+    pub sender: Sender,
     pub family: u16,
     pub argv: Vec<Bytes>,
 }
 
+impl Command {
+    /// Who sends it, and as what.
+    pub fn author(&self) -> Author {
+        Author {
+            client: self.client,
+            sender: self.sender,
+        }
+    }
+}
+
+/// A command as a client sends it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LocalCommand {
+    pub sender: Sender,
+    pub argv: Vec<Bytes>,
+}
+
 /// What one command does to one keyspace.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Execution {
     pub after: u16,
     pub reply: u16,
@@ -133,6 +152,9 @@ pub struct Execution {
     /// As in [`Emitted::rounded`].
     pub rounded: bool,
 }
+
+/// By command, keyspace, and whether the server lacks a replica that it asks for.
+pub type Ways = rustc_hash::FxHashMap<(u16, u16, bool), Vec<Execution>>;
 
 /// Why nothing can be said about a transition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -173,8 +195,7 @@ pub struct Closure {
     pub rules: KeyRules,
     pub locals: Vec<Local>,
     local_index: rustc_hash::FxHashMap<Vec<u8>, u32>,
-    /// Commands as clients send them, with the line that sent each first.
-    pub local_commands: Interner<Vec<Bytes>>,
+    pub local_commands: Interner<LocalCommand>,
     pub families: Interner<Vec<Bytes>>,
     pub commands: Interner<Command>,
     pub replies: Interner<Reply>,
@@ -184,6 +205,9 @@ pub struct Closure {
     pub executions: Vec<Vec<Execution>>,
     /// The same on a server that refuses writes; empty if none does.
     pub refusals: Vec<Vec<Execution>>,
+    /// What else can come of a command on a keyspace, where comparisons of times in a
+    /// script do not come out as if everything happened at ticks.
+    pub ways: Ways,
     /// Replies that list in another order what the second of a pair lists.
     reordered: BTreeSet<(u16, u16)>,
     /// The same for local replies.
@@ -206,6 +230,8 @@ pub struct Closure {
     /// The longest life that a key gets, in ms.
     longest_ms: i64,
     renews: bool,
+    /// The operations that clients call.
+    operations: Vec<Op>,
     /// The lock file, for messages.
     file: String,
     limits: Limits,
@@ -317,6 +343,7 @@ impl Closure {
             keyspaces: Interner::default(),
             executions: Vec::new(),
             refusals: Vec::new(),
+            ways: Ways::default(),
             reordered: BTreeSet::new(),
             variants: BTreeSet::new(),
             family_replies: Vec::new(),
@@ -329,6 +356,7 @@ impl Closure {
             server_time: false,
             longest_ms: 0,
             renews: subject.renews,
+            operations: subject.program.operations(),
             file: subject.file.clone(),
             limits,
         }

@@ -62,15 +62,28 @@ impl Closure {
             if should_stop() {
                 return Err(ClosureError::Stopped);
             }
-            let Command { client, argv, .. } = self.commands.get(id as u16).clone();
+            let command: Command = self.commands.get(id as u16).clone();
             let before = self.keyspaces.get(at as u16).clone();
-            let executed = executor.execute(&before, client, &argv, false);
-            let execution = self.add_execution(id, at, executed)?;
-            self.executions[id].push(execution);
-            if self.needs.refusing {
-                let refused = executor.execute(&before, client, &argv, true);
-                let refusal = self.add_execution(id, at, refused)?;
-                self.refusals[id].push(refusal);
+            let kinds = [Some(false), self.needs.refusing.then_some(true)];
+            for alone in kinds.into_iter().flatten() {
+                let author = command.author();
+                let (main, others) =
+                    executor.execute_all_ways(&before, author, &command.argv, alone);
+                let main = self.add_execution(id, at, main)?;
+                let table = if alone {
+                    &mut self.refusals
+                } else {
+                    &mut self.executions
+                };
+                table[id].push(main);
+                let ways = others
+                    .into_iter()
+                    .map(|way| self.add_execution(id, at, way));
+                let mut ways = ways.collect::<Result<Vec<_>, _>>()?;
+                ways.retain(|way| *way != main);
+                if !ways.is_empty() {
+                    self.ways.insert((id as u16, at as u16, alone), ways);
+                }
             }
             at += 1;
         }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use lockproof_trace::{self as trace, Event, Outcome};
 
-use super::steps::op_name;
 use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
 use crate::lock::{Input, Op, Output, Program, Request};
 use crate::world::client::{Ending, Symbolic, Wait};
@@ -101,7 +100,7 @@ impl ConcreteRun<'_> {
         self.clients[client].token.clone_from(&token);
         let call = Event::Call {
             client: client as u8,
-            op: op_name(op).to_owned(),
+            op: op.name().to_owned(),
             token,
         };
         self.log(call, None);
@@ -301,7 +300,7 @@ impl ConcreteRun<'_> {
             return Err(mismatch(self.at, "input", detail));
         }
         let outcome = match done.outcome {
-            Some((op, outcome)) => Some((op_name(op), outcome)),
+            Some((op, outcome)) => Some((op.name(), outcome)),
             None => done.lost.then_some(("renewal", Outcome::Lost)),
         };
         if let Some((op, outcome)) = outcome {

@@ -9,6 +9,7 @@ use crate::world::execute::Executed;
 use crate::world::layout::Field;
 use crate::world::message::{Content, Message};
 use crate::world::node::Keyspace;
+use crate::world::owners::Author;
 
 impl ConcreteRun<'_> {
     /// A client's message in flight that is this one to the path.
@@ -117,7 +118,11 @@ impl ConcreteRun<'_> {
             ));
         };
         let keyspace = self.held(server).clone();
-        let done = self.executed(&keyspace, parcel.client as u8, argv, alone);
+        let author = Author {
+            client: parcel.client as u8,
+            sender: self.world.sender(&message),
+        };
+        let done = self.executed(&keyspace, author, argv, alone);
         self.rounded |= claimed.rounded;
         self.compare_execution(&done, claimed)?;
         if let Some(reply) = done.replies.into_iter().next() {

@@ -31,6 +31,7 @@ use super::layout::{Field, State};
 use super::message::Message;
 use super::moves::Move;
 use super::node::Keyspace;
+use super::owners::Author;
 use super::symbols;
 use super::system::Action;
 use super::world::World;
@@ -343,7 +344,7 @@ impl<'w> ConcreteRun<'w> {
     fn executed(
         &mut self,
         keyspace: &Keyspace,
-        client: u8,
+        author: Author,
         argv: &[Bytes],
         alone: bool,
     ) -> Executed {
@@ -354,7 +355,7 @@ impl<'w> ConcreteRun<'w> {
             scale: None,
             present,
         };
-        executor.execute(keyspace, client, argv, alone)
+        executor.execute(keyspace, author, argv, alone)
     }
 
     /// A new attempt's token.

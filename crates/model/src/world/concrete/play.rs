@@ -40,7 +40,14 @@ impl ConcreteRun<'_> {
                 message,
                 execution,
                 alone,
+                way: 0,
             } => self.execute(server, message, &execution, alone)?,
+            Note::Executed { message, .. } => {
+                let node = message.node + 1;
+                let what =
+                    format!("a comparison of times by a script on N{node} to come out as it does");
+                return Err(ConcreteError::BetweenTicks { what });
+            }
             Note::Blocked => self.hold_wait_back()?,
             Note::Acknowledged {
                 client,

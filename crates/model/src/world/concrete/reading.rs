@@ -11,6 +11,7 @@ use lockproof_redis::{Bytes, Reply, Value};
 use super::ConcreteRun;
 use super::clients::Client;
 use crate::world::node::{Entry, Keyspace, Writers};
+use crate::world::owners::Owners;
 use crate::world::symbols::{self, STALE};
 
 /// What stale symbols of one keyspace or message stand for.
@@ -146,7 +147,7 @@ impl Reading<'_> {
     }
 
     fn is_element(&self, concrete: &Element, claimed: &Element, meaning: &mut Meaning) -> bool {
-        concrete.writer == claimed.writer
+        concrete.owners == claimed.owners
             && concrete.score == claimed.score
             && concrete.texts.len() == claimed.texts.len()
             && concrete
@@ -240,7 +241,8 @@ fn without<T: Clone>(all: &[T], at: usize) -> Vec<T> {
 struct Element {
     texts: Vec<Bytes>,
     score: Option<u64>,
-    writer: u8,
+    /// `None` if nobody is known.
+    owners: Option<Owners>,
 }
 
 enum Elements {
@@ -250,28 +252,28 @@ enum Elements {
 
 fn elements(entry: &Entry) -> Elements {
     let each = |element: &Bytes| match &entry.writers {
-        Writers::Each(each) => each.get(element).copied().unwrap_or(u8::MAX),
-        _ => u8::MAX,
+        Writers::Each(each) => each.get(element).copied(),
+        _ => None,
     };
-    let element = |texts: Vec<Bytes>, score: Option<f64>, writer: u8| Element {
+    let element = |texts: Vec<Bytes>, score: Option<f64>, owners: Option<Owners>| Element {
         texts,
         score: score.map(f64::to_bits),
-        writer,
+        owners,
     };
     match &entry.value {
         Value::String(text) => {
-            let writer = match entry.writers {
-                Writers::One(writer) => writer,
-                _ => u8::MAX,
+            let owners = match entry.writers {
+                Writers::One(owners) => Some(owners),
+                _ => None,
             };
-            Elements::Ordered(vec![element(vec![text.clone()], None, writer)])
+            Elements::Ordered(vec![element(vec![text.clone()], None, owners)])
         }
         Value::List(list) => {
             let writers = entry.writers.all();
             let items = list.iter().zip(writers);
             Elements::Ordered(
                 items
-                    .map(|(item, writer)| element(vec![item.clone()], None, writer))
+                    .map(|(item, owners)| element(vec![item.clone()], None, Some(owners)))
                     .collect(),
             )
         }

@@ -3,7 +3,7 @@
 use lockproof_trace::{self as trace, Event, Source, Step};
 
 use super::ConcreteRun;
-use crate::lock::{Op, Phase};
+use crate::lock::Phase;
 use crate::world::catalogue::Safety;
 use crate::world::layout::State;
 use crate::world::system::PropertySet;
@@ -123,12 +123,5 @@ impl<'w> ConcreteRun<'w> {
             validity_left_ms: left,
             holds: if believes { view.holds } else { 0 },
         }
-    }
-}
-
-pub(super) fn op_name(op: Op) -> &'static str {
-    match op {
-        Op::Acquire => "acquire",
-        Op::Release => "release",
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Visit;
 use super::{OVERFLOW_GENERATIONS, OVERFLOW_POISON, OVERFLOW_TABLE, Successor};
-use crate::lock::{Op, Phase};
+use crate::lock::{Mode, Op, Phase};
 use crate::world::catalogue::Fault;
 use crate::world::client::{Symbolic, THREADS};
 use crate::world::layout::State;
@@ -82,7 +82,7 @@ impl<L: Log> Successor<'_, L> {
         self.state.set(fields.effective, 0);
         self.state.set(fields.grace, 0);
         self.begin_attempt(client);
-        let fresh = op == Op::Acquire && holds == 0;
+        let fresh = op.mode().is_some() && holds == 0;
         let generations = fresh.then(|| self.world.generations_in_flight(&self.state, client));
         self.log.note(|| Note::Begun {
             client,
@@ -283,7 +283,7 @@ impl World {
         let fields = &self.clients[index];
         let class = state.get(fields.local) as u16;
         let facts = &self.tables.facts[usize::from(class)];
-        for op in [Op::Acquire, Op::Release] {
+        for op in Op::ALL {
             if self.tables.step(class, Symbolic::Call(op)).is_some() {
                 let mut step = Successor::from(self, state);
                 step.call(index, op);
@@ -298,7 +298,8 @@ impl World {
             }
             self.choices(state, index, thread, visit);
         }
-        if facts.phase == Phase::Held && state.get(fields.effect) != 2 {
+        let writes = facts.phase == Phase::Held && facts.mode == Mode::Write;
+        if writes && state.get(fields.effect) != 2 {
             let mut step = Successor::from(self, state);
             step.write(index);
             step.finish(Move::Write { client }, visit);

@@ -168,8 +168,9 @@ impl<L: Log> Successor<'_, L> {
         self.log.note(|| Note::Lost { message });
     }
 
-    /// A request reaches its node.
-    fn execute(&mut self, client: usize, slot: usize, message: Message, command: u16) {
+    /// A request reaches its node. Of the ways in which its script may compare times the
+    /// first (0) is that at ticks.
+    fn execute(&mut self, client: usize, slot: usize, message: Message, command: u16, way: u8) {
         let world = self.world;
         if let Some(ticks) = world.tables.wait(command) {
             self.begin_wait(client, slot, message, ticks);
@@ -189,6 +190,9 @@ impl<L: Log> Successor<'_, L> {
             true => world.tables.execute_alone(command, keyspace),
             false => world.tables.execute(command, keyspace),
         };
+        let ways = world.tables.ways(command, keyspace, refuses);
+        let other = usize::from(way).checked_sub(1);
+        let execution = other.and_then(|at| ways.get(at)).unwrap_or(execution);
         if execution.overflow {
             self.overflow |= OVERFLOW_COUNTER;
         }
@@ -208,6 +212,7 @@ impl<L: Log> Successor<'_, L> {
             message,
             execution: *execution,
             alone: refuses,
+            way,
         });
         self.judge_effect(client, &message, execution);
         let changes = execution.after != keyspace || execution.counted;
@@ -292,15 +297,12 @@ impl World {
             }
             if let Content::Request(command) = message.content {
                 if !self.waits_for_node(state, &message) {
-                    let mut step = Successor::from(self, state);
-                    step.execute(index, slot, message, command);
-                    step.finish(
-                        Move::Execute {
-                            client,
-                            slot: place,
-                        },
-                        visit,
-                    );
+                    for way in 0..=self.other_ways(state, &message, command) {
+                        let mut step = Successor::from(self, state);
+                        step.execute(index, slot, message, command, way);
+                        let slot = place;
+                        step.finish(Move::Execute { client, slot, way }, visit);
+                    }
                 }
             } else if self.runs(state, index) {
                 let mut step = Successor::from(self, state);
@@ -311,6 +313,21 @@ impl World {
                 self.message_faults(state, index, slot, message, visit);
             }
         }
+    }
+
+    /// How many other ways there are in which the script of a request may compare times.
+    fn other_ways(&self, state: &State, message: &Message, command: u16) -> u8 {
+        if self.config.at_ticks {
+            return 0;
+        }
+        let node = usize::from(message.node);
+        let server = match message.old {
+            true => self.nodes[node].old,
+            false => self.nodes[node].keyspace,
+        };
+        let refuses = self.refuses(state, node, message.old);
+        let ways = self.tables.ways(command, state.get(server) as u16, refuses);
+        ways.len() as u8
     }
 
     fn message_faults<L: Log>(

@@ -1,7 +1,7 @@
 //! What the properties say to a step.
 
 use super::{RELEASED, Successor};
-use crate::lock::{Op, Phase};
+use crate::lock::{Mode, Op, Phase};
 use crate::world::catalogue::{Branching, Safety};
 use crate::world::client::Ending;
 use crate::world::closure::Execution;
@@ -26,24 +26,27 @@ impl<L: Log> Successor<'_, L> {
         let was = tables.facts[usize::from(before)];
         let is = tables.facts[usize::from(after)];
         let [was_valid, is_valid] = [&was, &is].map(|facts| self.world.is_valid(facts));
-        match (op, ending) {
-            (Op::Acquire, Ending::Held | Ending::HeldTooLate) => {
-                self.goals |= Branching::DeadlockFreedom.bit();
-                self.world.reached.acquire();
+        match (op.mode(), ending) {
+            (Some(mode), Ending::Held | Ending::HeldTooLate) => {
+                // Where readers go on while no writer ever can, the lock is stuck.
+                if mode == Mode::Write {
+                    self.goals |= Branching::DeadlockFreedom.bit();
+                }
+                self.world.reached.succeed(op);
                 self.begin_lease(client, was.holds > 0, counted);
                 if ending == Ending::HeldTooLate {
                     self.violate(Safety::HonestOutcome);
                 }
                 self.acquired(client, was.holds > 0, is_valid);
             }
-            (Op::Acquire, Ending::Busy | Ending::Failed) if was.holds > 0 && was_valid => {
+            (Some(_), Ending::Busy | Ending::Failed) if was.holds > 0 && was_valid => {
                 let hampered = self.state.get(self.world.clients[client].hampered) != 0;
                 if ending == Ending::Busy || !hampered {
                     self.violate(Safety::Reentrancy);
                 }
             }
-            (Op::Release, Ending::Done(Some(true))) => {
-                self.world.reached.release();
+            (None, Ending::Done(Some(true))) => {
+                self.world.reached.succeed(op);
                 // An inner release may just count down.
                 if is.holds == 0 && !self.took_effect(client) {
                     self.violate(Safety::HonestOutcome);
@@ -51,13 +54,13 @@ impl<L: Log> Successor<'_, L> {
                 self.released(client, is.holds, is_valid);
                 self.reports_freedom(is.holds);
             }
-            (Op::Release, Ending::Done(None)) => {
-                self.world.reached.release();
+            (None, Ending::Done(None)) => {
+                self.world.reached.succeed(op);
                 self.reports_freedom(is.holds);
             }
-            (Op::Acquire, Ending::Busy | Ending::Failed | Ending::Lost | Ending::Done(_))
-            | (Op::Release, Ending::Held | Ending::HeldTooLate | Ending::Busy | Ending::Failed)
-            | (Op::Release, Ending::Lost | Ending::Done(Some(false))) => {}
+            (Some(_), Ending::Busy | Ending::Failed | Ending::Lost | Ending::Done(_))
+            | (None, Ending::Held | Ending::HeldTooLate | Ending::Busy | Ending::Failed)
+            | (None, Ending::Lost | Ending::Done(Some(false))) => {}
         }
     }
 
@@ -90,20 +93,26 @@ impl<L: Log> Successor<'_, L> {
         if valid && self.nodes_where(|holders| holders.leased & 1 << client != 0) < quorum {
             self.violate(Safety::Lease);
         }
-        for other in (0..world.clients.len()).filter(|other| *other != client) {
-            if !nested && world.believes(&self.state, other) {
-                self.violate(Safety::Belief);
-            }
+        let mut others = (0..world.clients.len()).filter(|other| *other != client);
+        let excluded = |other: usize| world.exclude(&self.state, client, other);
+        if !nested && others.any(|other| world.believes(&self.state, other) && excluded(other)) {
+            self.violate(Safety::Belief);
         }
         self.judge_validity(client);
     }
 
-    /// The client may have become valid: nobody else may be.
+    /// The client may have become valid: nobody else may be, but readers beside readers.
     pub(super) fn judge_validity(&mut self, client: usize) {
         let world = self.world;
         let mut others = (0..world.clients.len()).filter(|other| *other != client);
-        if world.valid(&self.state, client) && others.any(|other| world.valid(&self.state, other)) {
+        let excluded = |other: usize| world.exclude(&self.state, client, other);
+        if world.valid(&self.state, client)
+            && others.any(|other| world.valid(&self.state, other) && excluded(other))
+        {
             self.violate(Safety::Validity);
+            if world.tables.has_modes {
+                self.violate(Safety::ReadWrite);
+            }
         }
     }
 
@@ -146,7 +155,8 @@ impl<L: Log> Successor<'_, L> {
         self.state.set(own, 2);
         for other in (0..world.clients.len()).filter(|other| *other != client) {
             let effect = world.clients[other].effect;
-            if world.believes(&self.state, other) && self.state.get(effect) == 0 {
+            let writes = world.facts(&self.state, other).mode == Mode::Write;
+            if writes && world.believes(&self.state, other) && self.state.get(effect) == 0 {
                 self.state.set(effect, 1);
             }
         }
@@ -180,6 +190,9 @@ impl<L: Log> Successor<'_, L> {
         for victim in 0..world.clients.len() {
             if victims & 1 << victim != 0 && world.valid(&self.state, victim) {
                 self.violate(Safety::OwnerOnly);
+                if world.facts(&self.state, victim).mode == Mode::Read {
+                    self.violate(Safety::ReadWrite);
+                }
             }
         }
         if effect.created && message.thread != 0 {

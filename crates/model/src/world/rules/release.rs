@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{OVERFLOW_RELEASE, RELEASED};
-use crate::lock::{Op, Phase};
+use crate::lock::Phase;
 use crate::world::catalogue::{Branching, Safety};
 use crate::world::layout::State;
 use crate::world::log::Unread;
@@ -177,8 +177,8 @@ impl World {
                         return;
                     };
                     let tick = u8::from(step == Move::Tick);
-                    let asks = |op| step == Move::Call { client, op };
-                    if next.fault || tick > ticks || asks(Op::Acquire) || asks(Op::Release) {
+                    let asks = matches!(step, Move::Call { client: who, .. } if who == client);
+                    if next.fault || tick > ticks || asks {
                         return;
                     }
                     if next.overflow != 0 {

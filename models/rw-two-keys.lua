@@ -1,0 +1,34 @@
+-- A read-write lock of two keys: readers set one, the writer sets the other, and each
+-- script looks at both.
+--
+-- Faults that belong to it: all readers share one key that counts nothing, so the first
+-- one that releases takes the lock from the others. Values are constant and release is a
+-- plain DEL, so it also takes away what is somebody else's by then. And the two keys may
+-- lie in different slots: a Redis Cluster refuses the scripts.
+return {
+  name = "rw-two-keys",
+  description = "read-write: one key for readers, one for the writer, by script; plain DEL",
+  ttl_step = 1000, -- EX takes whole seconds
+  keys = { lock = { "{key}:read", "{key}:write" } },
+  scripts = { "rw_read", "rw_write" },
+
+  acquire_read = function(lock)
+    local got, err = script("rw_read", { lock.key .. ":read", lock.key .. ":write" }, { lock.ttl / 1000 })
+    if err then return failed(err.message) end
+    if got == 0 then return busy() end
+    return held()
+  end,
+
+  acquire_write = function(lock)
+    local got, err = script("rw_write", { lock.key .. ":read", lock.key .. ":write" }, { lock.ttl / 1000 })
+    if err then return failed(err.message) end
+    if got == 0 then return busy() end
+    return held()
+  end,
+
+  -- Says nothing about its effect.
+  release = function(lock)
+    local _, err = redis("DEL", lock.key .. ":" .. lock.mode)
+    if err then return failed(err.message) end
+  end,
+}
