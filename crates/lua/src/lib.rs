@@ -15,6 +15,7 @@
 //! | `model`, `arith`, `order` | what may be learned of times, names, and orders |
 //! | `vm`, `ops` | the run |
 //! | `machine` | a program's whole state: made, settled, written down |
+//! | `fields` | where a text names a field, for messages |
 //! | [`library`] | Lua's library |
 //!
 //! Rejected: stock Lua behind userdata types (`==` between a userdata and a number
@@ -27,6 +28,7 @@ mod ast;
 mod code;
 mod compile;
 mod error;
+mod fields;
 mod heap;
 mod lexer;
 pub mod library;
@@ -43,6 +45,7 @@ mod vm;
 pub use arith::{fence, same_text};
 pub use code::Code;
 pub use error::{Refusal, RefusalKind, Returned, Stop, VmResult};
+pub use fields::field_line;
 pub use heap::{Function, Heap, Key, Store, Table};
 pub use lexer::SyntaxError;
 pub use machine::{BUDGET, MEMORY, is_remembered};

@@ -36,7 +36,7 @@ pub enum LockError {
     /// The table that the file returns is not a lock.
     #[error("{file}: {message}")]
     Shape {
-        /// The file.
+        /// The file, with the line where it is known.
         file: String,
         /// Which field, and what it should be.
         message: String,

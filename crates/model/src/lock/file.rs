@@ -15,6 +15,7 @@ use lockproof_lua::{
 };
 use sha2::{Digest, Sha256};
 
+use super::about::{self, About};
 use super::error::LockError;
 use super::keys::Keys;
 use super::registry::{self, MODELS};
@@ -40,6 +41,8 @@ pub struct LockFile {
     pub name: String,
     /// One line for lists; empty if the file declares none.
     pub description: String,
+    /// What the file says of the lock to readers; no verdict depends on it.
+    pub about: About,
     /// The path as given, or the built-in name.
     pub path: String,
     /// The text of the file.
@@ -130,6 +133,7 @@ impl LockFile {
         let mut file = LockFile {
             name: String::new(),
             description: String::new(),
+            about: About::default(),
             path: shown.to_string(),
             sha256: String::new(),
             has_modes: false,
@@ -153,6 +157,7 @@ impl LockFile {
         let (machine, table) = file.run()?;
         let fields = Fields {
             file: shown,
+            text,
             machine: &machine,
             table: machine.heap.get(table),
         };
@@ -164,6 +169,7 @@ impl LockFile {
             None => name_of(&stem.to_string_lossy()),
         };
         file.description = fields.text("description")?.unwrap_or_default();
+        file.about = fields.about()?;
         file.sha256 = hash(text, &scripts);
         file.has_modes = fields.has_modes()?;
         fields.operations(file.operations())?;
@@ -343,6 +349,7 @@ const PARAMS_SHAPE: &str = "`params` must give each parameter a name and a numbe
 /// The table that a file returns, read field by field.
 struct Fields<'a> {
     file: &'a str,
+    text: &'a str,
     machine: &'a Machine,
     table: &'a Table,
 }
@@ -424,6 +431,35 @@ impl Fields<'_> {
                     .to_string(),
             )),
         }
+    }
+
+    fn about(&self) -> Result<About, LockError> {
+        let fault = |fault: about::Fault| {
+            let line = lockproof_lua::field_line(self.text.as_bytes(), &fault.path());
+            let place = line.map_or(String::new(), |line| format!(":{line}"));
+            LockError::Shape {
+                file: format!("{}{place}", self.file),
+                message: fault.message,
+            }
+        };
+        let id = match self.get("about") {
+            Value::Nil => return Ok(About::default()),
+            Value::Table(id) => id,
+            other => return Err(fault(about::no_table(other.type_name()))),
+        };
+        let mut about = About::default();
+        for (key, value) in self.machine.heap.get(id).entries() {
+            let name = match &key {
+                Key::Text(text) => plain(text),
+                other => self.machine.display(&other.value()),
+            };
+            let text = match &value {
+                Value::Text(text) => Ok(plain(text)),
+                other => Err(other.type_name()),
+            };
+            about.set(&name, text).map_err(fault)?;
+        }
+        Ok(about)
     }
 
     fn keys(&self) -> Result<Keys, LockError> {

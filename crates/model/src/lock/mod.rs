@@ -13,11 +13,13 @@
 //! | `program`, `run`, `ask` | inputs, threads, timers, outcomes |
 //! | `names`, `readings` | tokens, and readings of its clock, that a program remembers |
 //! | `keys` | what a lock's keys are |
+//! | `about` | what its file says of it to readers |
 //!
 //! Rejected: a small language of our own (nobody could run it against a real
 //! server with confidence), and hand-written state machines beside the real
 //! code (they drift apart). The guide for users is docs/lock-files.md.
 
+mod about;
 mod ask;
 mod banned;
 mod error;
@@ -32,6 +34,7 @@ mod shape;
 mod types;
 mod words;
 
+pub use about::About;
 pub use error::LockError;
 pub use file::{LockFile, NodeCount, ServerKind};
 pub use keys::{Keys, Role};

@@ -22,7 +22,8 @@ pub(super) const MODES: [Op; 3] = [Op::Release, Op::AcquireRead, Op::AcquireWrit
 pub(super) const UNCALLED: [&str; 2] = ["renew", "try_acquire"];
 
 /// Its other fields.
-pub(super) const FIELDS: [&str; 10] = [
+pub(super) const FIELDS: [&str; 11] = [
+    "about",
     "name",
     "description",
     "keys",
