@@ -36,4 +36,16 @@ return {
     local _, err = redis("DEL", lock.key)
     if err then return failed(err.message) end
   end,
+
+  about = {
+    works = [[The value is the time at which the lock ends, on its owner's clock. A client that finds that
+      time passed deletes the key and sends SETNX again. EXPIRE follows as a second safeguard, and
+      the release is a plain DEL.]],
+    claims = [[An article considers it as a way out when a client has died between SETNX and EXPIRE, and
+      rejects it: two clients can find the time passed, and the second deletes the key that the
+      first has just set. The manual of SETNX warns of the same race.]],
+    repair = [[Let the server end the lock: SET with NX and PX needs no stored time, no takeover and no
+      client's clock. Where a takeover has to stay, replace DEL and SETNX by one GETSET and
+      compare what it returns ("getset-timestamp"). Release with a token, as "token" does.]],
+  },
 }

@@ -19,4 +19,14 @@ return {
     local _, err = redis("DEL", lock.key)
     if err then return failed(err.message) end
   end,
+
+  about = {
+    works = [[EXISTS asks whether the key is there. If it is not, SET writes it in a second command,
+      without an expiry. The release is a plain DEL.]],
+    claims = [[It is the first sketch of an article that goes through the usual mistakes: a key as a flag,
+      looked at, set and deleted. The article warns of it at once: between the two commands
+      another client can do the same, so the lock can be taken twice.]],
+    repair = [[Test and write in one command: SET with NX and PX. Write a token that no other attempt has,
+      and let a script delete the key only if it still has that token. That is the lock "token".]],
+  },
 }

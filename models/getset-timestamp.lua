@@ -35,4 +35,16 @@ return {
     local _, err = redis("DEL", lock.key)
     if err then return failed(err.message) end
   end,
+
+  about = {
+    works = [[The value is the time at which the lock ends on its owner's clock, plus a second of
+      tolerance. A client that finds it passed writes its own time with GETSET, and has the lock
+      if GETSET returns what it had read before. EXPIRE follows in a second command, and the
+      release is a plain DEL.]],
+    claims = [[The article says that GETSET settles the takeover race, that a loser moves the stored time
+      by so little that it does not matter, and that one second covers the difference between
+      clocks. A later addition admits that a holder that is late deletes another client's lock.]],
+    repair = [[Use no client's clock: let the server expire the key, by SET with NX and PX. Write a token
+      and delete only if the key still has it, in one script. Both together are the lock "token".]],
+  },
 }

@@ -44,4 +44,18 @@ return {
   release = function(lock)
     return unlock_all(lock) > #lock.nodes / 2
   end,
+
+  about = {
+    works = [[A client writes the same key and token on N independent servers, one after the other, each
+      with a short time-out. It has the lock if more than half of them took it and some of the
+      lease is left; the validity is the lease minus the time that this took. If it has failed,
+      and when it releases, it deletes its token on all of them.]],
+    claims = [[Its author designed it so that no single server matters: without replication, the lock
+      survives the loss of a minority of the servers. An article passes its five steps on, for
+      five servers that fail independently.]],
+    repair = [[A server that lost its data must not vote before every lease that it may have granted is
+      over: start it again only after more than a lease (node-down-delayed shows that), or let it
+      save every write first. Take what clocks may drift off the validity (the parameter
+      drift_factor). Work that may outlast the validity needs a fencing token, as with any lease.]],
+  },
 }

@@ -34,4 +34,16 @@ return {
     if err then return failed(err.message) end
     return left ~= nil
   end,
+
+  about = {
+    works = [[It is the reentrant hash with a timer. While the lock is held, a script sets the expiry anew
+      three times in each lease if the owner's field is still there. The last release stops the
+      timer, and nobody looks at what the renewal replies.]],
+    claims = [[The notes add the timer because work may take longer than the lease: the resource is meant
+      to stay locked until its owner releases it. They call it a first version.]],
+    repair = [[Read the reply of each renewal. If the field is gone, or nothing was renewed for a whole
+      lease on the client's own clock, call lost() and stop the work. Give each hold an identifier
+      of its own, so that a script that is executed late is not counted. A fencing token protects
+      the resource from a client that was paused.]],
+  },
 }

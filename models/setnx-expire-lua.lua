@@ -19,4 +19,15 @@ return {
     local _, err = redis("DEL", lock.key)
     if err then return failed(err.message) end
   end,
+
+  about = {
+    works = [[One script sends SETNX and, if that wrote the key, EXPIRE. No client can die between the
+      two. The value is a constant, and the release is a plain DEL.]],
+    claims = [[Two articles give it as the repair of SETNX with a separate EXPIRE: it excludes others, and
+      no failure of a client leads to a deadlock. One adds the limit: a holder that works longer
+      than the lease deletes the key of the next owner.]],
+    repair = [[Store a token that no other attempt has, and delete the key only if it still has that token,
+      in one script ("token-setnx-expire-lua"). Work can still outlast the lease. If that must do
+      no harm, the guarded resource has to check a fencing token.]],
+  },
 }

@@ -22,4 +22,14 @@ return {
     local _, err = redis("DEL", lock.key)
     if err then return failed(err.message) end
   end,
+
+  about = {
+    works = [[SETNX writes the key if it is not there. EXPIRE then gives it a lease, in a second command.
+      The release is a plain DEL, whoever owns the key by then.]],
+    claims = [[Articles introduce EXPIRE so that a holder that dies no longer blocks the others for ever.
+      The same articles see the gap: a client that dies between the two commands leaves a key that
+      never ends.]],
+    repair = [[Write the value and its expiry together: SET with NX and PX, or both commands in one script
+      ("setnx-expire-lua"). Then let the release compare a token before it deletes ("token").]],
+  },
 }

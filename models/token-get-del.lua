@@ -23,4 +23,15 @@ return {
     if err then return failed(err.message) end
     return true
   end,
+
+  about = {
+    works = [[SET with NX and EX writes a token that only its owner knows. The release reads the key with
+      GET and compares in the client. If the token is its own, it sends DEL as a second command.]],
+    claims = [[An article offers the comparison so that a client no longer deletes another one's lock by
+      mistake. It then notes that reading and deleting are two steps again, and moves them into a
+      script.]],
+    repair = [[Compare and delete in one step on the server: in a script ("token"), or with DELIFEQ where
+      the server is Valkey 9 ("delifeq"). State a validity, counted from before the request, so
+      that the owner knows when to stop.]],
+  },
 }

@@ -27,4 +27,16 @@ return {
     stop(self.renewal)
     return script("release_if_owner", { lock.key }, { lock.token }) == 1
   end,
+
+  about = {
+    works = [[SET with NX and PX writes a token. A background thread prolongs the lease three times in
+      each lease, by a script that first compares the token, until the release. Nobody looks at
+      what the renewal replies.]],
+    claims = [[An article recommends it for jobs of unknown length: the key does not disappear before the
+      work is done, and when the client dies the lease ends soon. It leaves open how often to
+      renew and what happens if a renewal fails.]],
+    repair = [[Read the reply of each renewal. If the key is no longer there, or nothing was renewed for a
+      whole lease on the client's own clock, call lost() and stop the work. A paused client
+      notices that too late, so a resource that must not be written twice needs a fencing token.]],
+  },
 }

@@ -34,4 +34,19 @@ return {
     local _, err = script("release_if_owner", { lock.key }, { lock.token })
     if err then return failed(err.message) end
   end,
+
+  about = {
+    works = [[A script sends SETNX with a token and, if that wrote the key, EXPIRE; a second script
+      compares and deletes. A handle that is locked refuses another acquire, and an acquire polls
+      a few times. The release forgets the lock before it asks the server, and does not look at
+      the answer.]],
+    claims = [[It is the final version of an article that has been through SETNX, GETSET and scripts: no
+      client's clock, no death between two commands, and since its last correction no release of
+      another client's lock. It says itself that the lock is not reentrant and that a handle
+      belongs to one thread.]],
+    repair = [[State a validity, counted from before the script is sent, and end the work before it does,
+      as "token" does. Report whether the release deleted the key. Raise the count of tries after
+      the comparison, or one try is missing. Where late work must do no harm, the resource needs a
+      fencing token.]],
+  },
 }

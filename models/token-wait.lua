@@ -26,4 +26,16 @@ return {
   release = function(lock)
     return script("release_if_owner", { lock.key }, { lock.token }) == 1
   end,
+
+  about = {
+    works = [[It acquires as the lock "token" does. Then WAIT asks whether a replica has the write, and if
+      none has, the lock is given up and the acquire has failed. The release is the script that
+      compares and deletes.]],
+    claims = [[It follows the manual of WAIT: a write that a replica has acknowledged is less likely to be
+      lost when that replica takes over. The manual does not promise more, and a WAIT that fails
+      undoes nothing.]],
+    repair = [[WAIT helps against failover, not against a client that stops and goes on when its lease is
+      over: for that, let the guarded resource check a fencing token. Choose a lease that is much
+      longer than the time that WAIT may take.]],
+  },
 }

@@ -17,4 +17,18 @@ return {
   release = function(lock)
     return script("release_if_owner", { lock.key }, { lock.token }) == 1
   end,
+
+  about = {
+    works = [[SET with NX and PX writes a token that no other attempt has, with its expiry. The release is
+      a script that deletes the key only if it still has that token. The lock states a validity:
+      what is left of the lease, counted from before the request was sent.]],
+    claims = [[Articles call it sufficient for real use: it excludes others, cannot deadlock, and nobody
+      deletes another client's lock. What they leave open is the server itself: a replica that
+      takes over without the key has lost the lock.]],
+    repair = [[Work must end before the validity does. If it may not, because a client can be paused or its
+      clock can be wrong, take a number from a counter with each acquire and let the guarded
+      resource refuse an older one (a fencing token). Against lost data: save every write before
+      it is acknowledged, or keep a server that lost its data away for longer than a lease.
+      Against failover: confirm the write with WAIT ("token-wait").]],
+  },
 }

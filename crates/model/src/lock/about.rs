@@ -65,6 +65,9 @@ impl About {
         };
         let text = value
             .map_err(|kind| fault(format!("`about.{name}` must be a text, not a {kind}")))?;
+        // Long texts stand on several lines of the file.
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ");
         let length = text.chars().count();
         if length > CHARS_MAX {
             return Err(fault(format!(
