@@ -35,7 +35,7 @@ use lockproof_model::world::concrete;
 use lockproof_replay::GateOptions;
 use lockproof_report as report;
 use lockproof_report::model::{
-    self, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
+    self, About, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
 };
 use lockproof_trace::Trace;
 
@@ -175,10 +175,12 @@ impl<'s> Campaign<'s> {
             set,
             results,
             walks,
+            warnings,
         } = world;
         if self.report.lock(&file.name).is_none() {
             self.report.locks.push(lock_text(&file));
         }
+        self.report.warn(&file.name, warnings);
         let title = title(&file, &sizes, &set);
         let walks = self.walk(&file, walks, &title)?;
         for result in results {
@@ -319,6 +321,13 @@ fn lock_text(file: &LockFile) -> LockText {
         name: reference.name,
         path: reference.path,
         sha256: reference.sha256,
+        description: file.description.clone(),
+        about: About {
+            works: file.about.works.clone(),
+            claims: file.about.claims.clone(),
+            repair: file.about.repair.clone(),
+        },
+        warnings: Vec::new(),
         files: std::iter::once(own).chain(scripts).collect(),
     }
 }

@@ -21,6 +21,8 @@ pub struct ModelledWorld {
     pub results: Vec<CheckResult>,
     /// Random walks through it.
     pub walks: Vec<Trace>,
+    /// What of the lock a cluster would refuse, as far as it was checked.
+    pub warnings: Vec<String>,
 }
 
 /// The model's half of a run.
@@ -108,6 +110,7 @@ impl<'s> ModelSide<'s> {
                 set,
                 results,
                 walks,
+                warnings: checker.cluster_warnings(),
             };
             if !give(world) {
                 return Ok(false);

@@ -50,6 +50,7 @@ mod refusal;
 mod scripting;
 mod server;
 mod sets;
+mod slot;
 mod sorted_sets;
 mod strings;
 mod value;
@@ -59,6 +60,7 @@ pub use engine::{EngineError, ScriptEngine, compile_script};
 pub use notes::{Notes, Write};
 pub use operand::no_name;
 pub use server::{Dialect, Expiry, Published, Server};
+pub use slot::{SLOTS, hashed, several_keys, slot};
 pub use value::{Hash, List, SortedSet, Value};
 
 /// A byte string as Redis stores and sends it.

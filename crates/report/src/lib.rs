@@ -11,6 +11,7 @@ pub mod diagram;
 pub mod figure;
 mod html;
 mod junit;
+mod lock_pages;
 mod markdown;
 mod matrix;
 mod merge;
@@ -29,6 +30,7 @@ use lockproof_trace::words;
 pub use annotations::{Annotation, annotations};
 pub use html::html;
 pub use junit::junit;
+pub use lock_pages::lock_pages;
 pub use markdown::markdown;
 pub use merge::{MergeError, merge};
 pub use model::Report;
@@ -85,14 +87,17 @@ pub enum ReportError {
     Schema { found: String },
 }
 
-/// All renderings as (file name, text), in the order in which they are written.
-pub fn render(report: &Report) -> Result<Vec<(&'static str, String)>, ReportError> {
-    Ok(vec![
-        ("report.json", json(report)?),
-        ("report.md", markdown(report)),
-        ("junit.xml", junit(report)?),
-        ("report.html", html(report)?),
-    ])
+/// All renderings as (path below the report's folder, text), in the order in which they
+/// are written.
+pub fn render(report: &Report) -> Result<Vec<(String, String)>, ReportError> {
+    let mut files = vec![
+        ("report.json".to_owned(), json(report)?),
+        ("report.md".to_owned(), markdown(report)),
+        ("junit.xml".to_owned(), junit(report)?),
+        ("report.html".to_owned(), html(report)?),
+    ];
+    files.extend(lock_pages(report));
+    Ok(files)
 }
 
 /// The name of a lock's counterexample when there are `before` others already.
@@ -167,8 +172,10 @@ pub fn write_all(dir: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportErro
     std::fs::create_dir_all(dir).map_err(failed)?;
     let mut waiting = Vec::new();
     for (name, text) in files {
+        let path = dir.join(name);
         let file = files::waiting(dir, &text).map_err(failed)?;
-        waiting.push((dir.join(name), file));
+        std::fs::create_dir_all(path.parent().unwrap_or(dir)).map_err(failed)?;
+        waiting.push((path, file));
     }
     // A directory in the place of a file is the one thing that would stop a
     // rename half-way and can be seen beforehand.

@@ -303,7 +303,7 @@ fn stories(report: &Report) -> String {
 }
 
 /// Text in which no character means anything to Markdown or HTML.
-fn text(value: &str) -> String {
+pub(super) fn text(value: &str) -> String {
     let mut out = String::new();
     for c in words::printable(value).chars() {
         match c {
@@ -322,7 +322,7 @@ fn text(value: &str) -> String {
 
 /// A code block whose fence is longer than any run of backticks inside. A block keeps every
 /// character, so those that a terminal would obey are spelt out.
-fn fenced(body: &str, language: &str) -> String {
+pub(super) fn fenced(body: &str, language: &str) -> String {
     let lines: Vec<String> = body.trim_end().split('\n').map(words::printable).collect();
     let longest = body
         .split(|c| c != '`')

@@ -147,8 +147,14 @@ fn scenarios(parts: &[Report]) -> Vec<ScenarioRow> {
 
 /// Puts one part's cell, its lock and its counterexample into the whole.
 fn take(whole: &mut Report, part: &Report, cell: &Cell, replay_command: &impl Fn(&str) -> String) {
-    if whole.lock(&cell.lock).is_none() {
-        whole.locks.extend(part.lock(&cell.lock).cloned());
+    let lock = part.lock(&cell.lock);
+    match whole.lock(&cell.lock) {
+        None => whole.locks.extend(lock.cloned()),
+        // Another part may have come upon other commands.
+        Some(_) => whole.warn(
+            &cell.lock,
+            lock.map_or_else(Vec::new, |lock| lock.warnings.clone()),
+        ),
     }
     let mut cell = cell.clone();
     let found = cell.counterexample.as_ref();

@@ -129,8 +129,39 @@ pub struct LockText {
     pub path: String,
     /// SHA-256 (hex) over the file and all of its scripts.
     pub sha256: String,
+    /// What it is, in a line; empty if the file does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What the file says of it to readers.
+    #[serde(default, skip_serializing_if = "About::is_empty")]
+    pub about: About,
+    /// What a user of the lock should know, whatever the verdicts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The lock file first, then its scripts.
     pub files: Vec<SourceFile>,
+}
+
+/// What a lock file says of its lock. Each part may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// How it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub works: Option<String>,
+    /// What is claimed for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<String>,
+    /// How to repair it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<String>,
+}
+
+impl About {
+    /// Nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == About::default()
+    }
 }
 
 /// A file's text.
@@ -318,6 +349,16 @@ impl Report {
     /// The lock with this name.
     pub fn lock(&self, name: &str) -> Option<&LockText> {
         self.locks.iter().find(|l| l.name == name)
+    }
+
+    /// Adds warnings to a lock's, each once, in an order that is the same for any order in
+    /// which they come.
+    pub fn warn(&mut self, lock: &str, warnings: Vec<String>) {
+        if let Some(lock) = self.locks.iter_mut().find(|one| one.name == lock) {
+            lock.warnings.extend(warnings);
+            lock.warnings.sort();
+            lock.warnings.dedup();
+        }
     }
 
     /// Numbers for a summary.

@@ -7,14 +7,13 @@
 
 use std::collections::BTreeMap;
 
-use lockproof_redis::Reply;
+use lockproof_redis::{Reply, SLOTS, slot};
 use tokio::time::{Instant, sleep};
 
 use super::error::TopologyError;
 use super::names::Party;
 use super::options::TopologyKind;
 use super::role::{Role, info, text};
-use super::slot::{SLOTS, slot};
 use super::{POLL, Topology};
 
 /// One line of CLUSTER NODES.
@@ -136,7 +135,7 @@ impl Topology {
     /// The node that owns the slot of the lock's key, by the newest epoch that
     /// any node knows.
     pub(super) async fn slot_owner(&self) -> Result<u16, TopologyError> {
-        let slot = slot(&self.options().lock_key);
+        let slot = slot(self.options().lock_key.as_bytes());
         self.ask_all(self.nodes(), &["CLUSTER", "NODES"])
             .await
             .iter()

@@ -34,7 +34,6 @@ mod outage;
 mod replicated;
 mod role;
 mod sentinel;
-mod slot;
 mod start;
 mod wire;
 
@@ -51,7 +50,6 @@ pub use names::{Channel, LinkName, NameError, Party};
 pub use options::{TopologyKind, TopologyOptions};
 pub use role::Role;
 pub use sentinel::SENTINEL_GROUP;
-pub use slot::{SLOTS, slot};
 
 use super::proxy::embedded::EmbeddedProxy;
 use super::proxy::toxiproxy::Toxiproxy;

@@ -1,6 +1,7 @@
 //! Explorers, liveness sweeps, verdicts.
 
 mod attempts;
+mod cluster;
 mod explore;
 pub mod frontier;
 mod guard;

@@ -387,6 +387,12 @@ impl<'f> Checker<'f> {
         Ok(tables)
     }
 
+    /// What a Redis Cluster would refuse of the lock, as far as sets were checked: a
+    /// sentence each, in the order of the file's lines.
+    pub fn cluster_warnings(&self) -> Vec<String> {
+        self.seen.cross_slot(self.file).collect()
+    }
+
     /// The properties asked for that make sense for this lock.
     pub(super) fn applicable(&self) -> Vec<Property> {
         let asked = |property: &Property| self.options.properties.contains(property);

@@ -13,12 +13,16 @@ use lockproof_lua::Lines;
 use crate::lock::{LockFile, Op};
 use crate::world::World;
 
+use super::cluster;
+
 /// What the searches of one check came upon.
 pub(super) struct Seen {
     /// Lines of the lock file, in any automaton that was built.
     pub lines: Lines,
     succeeded: BTreeSet<Op>,
     scripts: BTreeSet<String>,
+    /// Lines that send what no cluster takes, with two of the keys.
+    cross_slot: BTreeSet<(u32, (String, String))>,
     /// Some search saw everything.
     complete: bool,
 }
@@ -32,6 +36,7 @@ impl Seen {
                 .collect::<Arc<[_]>>(),
             succeeded: BTreeSet::new(),
             scripts: BTreeSet::new(),
+            cross_slot: BTreeSet::new(),
             complete: false,
         }
     }
@@ -44,11 +49,21 @@ impl Seen {
         let closure = &world.tables.closure;
         let scripts = reached.commands().filter_map(|id| closure.script_of(id));
         self.scripts.extend(scripts.map(str::to_owned));
+        let families: BTreeSet<u16> = reached
+            .commands()
+            .map(|id| closure.family_of_command(id))
+            .collect();
+        for family in families {
+            let keys = cluster::cross_slot(closure.families.get(family));
+            let line = closure.line_of_family(family);
+            self.cross_slot.extend(keys.map(|keys| (line, keys)));
+        }
     }
 
     /// What a user should know before trusting a verdict.
     pub fn warnings(&self, file: &LockFile) -> Vec<String> {
         let mut warnings = limits(file);
+        warnings.extend(self.cross_slot(file));
         if !self.complete {
             return warnings;
         }
@@ -65,6 +80,13 @@ impl Seen {
         }
         warnings.extend(self.unreached(file));
         warnings
+    }
+
+    /// What a Redis Cluster refuses of it.
+    pub fn cross_slot<'s>(&'s self, file: &'s LockFile) -> impl Iterator<Item = String> + 's {
+        let place = |line: &u32| format!("{}:{line}", file.path);
+        let found = self.cross_slot.iter();
+        found.map(move |(line, keys)| cluster::warning(&place(line), keys))
     }
 
     fn unreached(&self, file: &LockFile) -> Option<String> {

@@ -63,8 +63,8 @@ impl About {
                 return Err(fault(format!("`about` has no field `{name}`; {hint}")));
             }
         };
-        let text = value
-            .map_err(|kind| fault(format!("`about.{name}` must be a text, not a {kind}")))?;
+        let text =
+            value.map_err(|kind| fault(format!("`about.{name}` must be a text, not a {kind}")))?;
         // Long texts stand on several lines of the file.
         let words: Vec<&str> = text.split_whitespace().collect();
         let text = words.join(" ");

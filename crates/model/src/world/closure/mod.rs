@@ -427,6 +427,16 @@ impl Closure {
         self.family_scripts[usize::from(family)].as_deref()
     }
 
+    /// The family of a command as the servers see it.
+    pub fn family_of_command(&self, command: u16) -> u16 {
+        self.commands.get(command).family
+    }
+
+    /// The line that first sent a command of this family.
+    pub fn line_of_family(&self, family: u16) -> u32 {
+        self.family_lines[usize::from(family)]
+    }
+
     /// The replies that list, in another order, what `reply` lists; by clients'
     /// numbers.
     pub fn mains(&self, reply: u16) -> impl Iterator<Item = u16> {
