@@ -56,11 +56,13 @@ licences:
 build:
 	cargo build --locked --release
 
-# Every verdict as published, and every counterexample and some walks on a real server:
-# fewer times than `make run`. The binary is the one that the tests have built: an
-# optimised one takes longer to build than it saves.
+# Every verdict as published, every counterexample and some walks on a real server (fewer
+# times than `make run`), and the pages of locks. The binary is the one that the tests have
+# built: an optimised one takes longer to build than it saves.
 baseline:
+	rm -rf reports/latest/locks
 	cargo run --locked --quiet -- run --baseline --replays 5 --walks 20
+	diff -ru docs/locks reports/latest/locks
 
 # Every scenario as it expects, replayed: fewer times than a user would.
 scenarios:

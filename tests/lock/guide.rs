@@ -144,7 +144,7 @@ fn whole_files_acquire_renew_and_release() {
 fn fragments_run_as_the_body_of_an_acquire() {
     let parts = snippets();
     let fragments: Vec<_> = parts.iter().filter(|s| s.0 == "fragment").collect();
-    assert_eq!(fragments.len(), 3);
+    assert_eq!(fragments.len(), 4);
     for (_, text, _) in fragments {
         let mut p = acquiring(&format!("do\n{text}end\nreturn busy()"));
         let out = step(&mut p, acquire("t1"));

@@ -3,6 +3,7 @@
 #[path = "../support/lock.rs"]
 mod lock_support;
 
+mod about;
 mod guide;
 mod key;
 mod models;

@@ -327,12 +327,13 @@ fn writing_replaces_an_older_report() {
     let mut later = report();
     later.seed = 43;
     let written = write_all(&target, &later).unwrap();
-    assert_eq!(written.len(), 4);
+    // Four renderings, and a page for each of three locks with their index.
+    assert_eq!(written.len(), 8);
     let text = std::fs::read_to_string(target.join("report.json")).unwrap();
     assert_eq!(parse(&text).unwrap(), later);
     assert_eq!(
         std::fs::read_dir(&target).unwrap().count(),
-        4,
+        5,
         "no leftovers"
     );
 }
@@ -351,12 +352,17 @@ fn a_directory_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn nothing_is_replaced_if_one_name_is_taken_by_a_directory() {
+fn nothing_is_replaced_if_one_name_is_taken() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("report.json"), "old").unwrap();
     std::fs::create_dir(dir.path().join("junit.xml")).unwrap();
     let error = write_all(dir.path(), &report()).unwrap_err();
     assert!(error.to_string().contains("junit.xml"), "{error}");
+    assert_old(dir.path(), 2);
+    std::fs::remove_dir(dir.path().join("junit.xml")).unwrap();
+    std::fs::write(dir.path().join("locks"), "in the way").unwrap();
+    let error = write_all(dir.path(), &report()).unwrap_err();
+    assert!(matches!(error, ReportError::Write { .. }), "{error}");
     assert_old(dir.path(), 2);
 }
 

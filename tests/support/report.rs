@@ -5,8 +5,8 @@ use std::path::Path;
 
 use lockproof_model::check::Verdict;
 use lockproof_report::model::{
-    Cell, Counterexample, Environment, LockText, Replay, Replays, Report, SCHEMA, Server, Sizes,
-    SourceFile, Walks,
+    About, Cell, Counterexample, Environment, LockText, Replay, Replays, Report, SCHEMA, Server,
+    Sizes, SourceFile, Walks,
 };
 use lockproof_trace::{Assumption, Trace, read};
 
@@ -100,6 +100,9 @@ fn lock(name: &str, text: &str, script: Option<&str>) -> LockText {
         name: name.into(),
         path: format!("models/{name}.lua"),
         sha256: "0123456789abcdef".repeat(4),
+        description: String::new(),
+        about: About::default(),
+        warnings: Vec::new(),
         files,
     }
 }
@@ -277,6 +280,12 @@ pub fn report() -> Report {
             ),
         ],
         scenarios: Vec::new(),
+    };
+    report.locks[0].description = "SETNX, then EXPIRE in a second command; plain DEL".into();
+    report.locks[0].about = About {
+        works: Some("SETNX writes the key. EXPIRE gives it a lease.".into()),
+        claims: Some("A dead holder blocks nobody.".into()),
+        repair: Some("Write both with one SET, and a token.".into()),
     };
     fill_in(&mut report);
     report

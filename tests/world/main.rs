@@ -3,6 +3,8 @@
 #[path = "../support/world/mod.rs"]
 mod world_support;
 
+mod about;
+mod cluster;
 mod counts;
 mod guard;
 mod hand_coded;

@@ -174,7 +174,6 @@ pub fn write_all(dir: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportErro
     for (name, text) in files {
         let path = dir.join(name);
         let file = files::waiting(dir, &text).map_err(failed)?;
-        std::fs::create_dir_all(path.parent().unwrap_or(dir)).map_err(failed)?;
         waiting.push((path, file));
     }
     // A directory in the place of a file is the one thing that would stop a
@@ -185,6 +184,9 @@ pub fn write_all(dir: &Path, report: &Report) -> Result<Vec<PathBuf>, ReportErro
             let path = path.clone();
             return Err(ReportError::Write { path, source });
         }
+    }
+    for (path, _) in &waiting {
+        std::fs::create_dir_all(path.parent().unwrap_or(dir)).map_err(failed)?;
     }
     let mut written = Vec::new();
     for (path, file) in waiting {

@@ -212,13 +212,7 @@ fn table(report: &Report, sizes: Sizes, cells: &[&Cell]) -> String {
     out += if unknown { " unknown under |\n" } else { "\n" };
     out += "|---|---|---|";
     out += if unknown { "---|\n" } else { "\n" };
-    let mut properties: Vec<&str> = Vec::new();
-    for cell in cells {
-        if !properties.contains(&cell.property.as_str()) {
-            properties.push(&cell.property);
-        }
-    }
-    for property in properties {
+    for property in properties(cells) {
         let row = cells.iter().filter(|cell| cell.property == property);
         let row: Vec<&Cell> = row.copied().collect();
         let meaning = report.properties.get(property);
@@ -350,7 +344,11 @@ fn cluster(lock: &LockText) -> String {
 fn stories(report: &Report, cells: &[&Cell]) -> String {
     let mut told: Vec<(Vec<&Cell>, &Counterexample)> = Vec::new();
     let mut missing: Vec<&str> = Vec::new();
-    for property in broken(cells) {
+    let violated = |property: &&str| {
+        let mut of_property = cells.iter().filter(|cell| cell.property == *property);
+        of_property.any(|cell| cell.verdict == Verdict::Violated)
+    };
+    for property in properties(cells).into_iter().filter(violated) {
         let of_property = |cell: &Cell| cell.property == property;
         let Some((cell, found)) = shortest(report, cells, of_property) else {
             missing.push(property);
@@ -378,16 +376,16 @@ fn stories(report: &Report, cells: &[&Cell]) -> String {
     }
     if !missing.is_empty() {
         let names: Vec<String> = missing.iter().map(|name| text(name)).collect();
-        let _ = write!(out, "\nNot told here: {}.\n", names.join(", "));
+        let _ = write!(out, "\nNo run is shown here for {}.\n", names.join(", "));
     }
     out
 }
 
-/// The properties that break, each once.
-fn broken<'r>(cells: &[&'r Cell]) -> Vec<&'r str> {
+/// The properties in order of first appearance.
+fn properties<'r>(cells: &[&'r Cell]) -> Vec<&'r str> {
     let mut properties: Vec<&str> = Vec::new();
     for cell in cells {
-        if cell.verdict == Verdict::Violated && !properties.contains(&cell.property.as_str()) {
+        if !properties.contains(&cell.property.as_str()) {
             properties.push(&cell.property);
         }
     }

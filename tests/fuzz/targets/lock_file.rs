@@ -50,6 +50,7 @@ pub const TARGET: Target = Target {
         "ttl_step = ",
         "name = ",
         "description = ",
+        "about = { works = ",
         "[[",
         "]]",
         "local ",

@@ -2,7 +2,7 @@
 
 use lockproof_report::baseline::Baseline;
 use lockproof_report::{
-    Report, ReportError, annotations, html, json, junit, markdown, parse, terminal,
+    Report, ReportError, annotations, html, json, junit, lock_pages, markdown, parse, terminal,
 };
 
 use super::{Form, Target, line_is_there, no_foreign_tag, printable, same, text};
@@ -84,6 +84,12 @@ fn rendered(report: &Report) {
     no_foreign_tag("the page", &html(report).expect("a page"), 1);
     well_formed(&junit(report).expect("a JUnit file"));
     printable("the Markdown", &markdown(report));
+    for (name, page) in lock_pages(report) {
+        printable("the page of a lock", &page);
+        no_foreign_tag("the page of a lock", &outside_code(&page), 0);
+        let below = name.strip_prefix("locks/").expect("a folder of its own");
+        assert!(!below.contains('/') && below.ends_with(".md"), "{name:?}");
+    }
     for width in [1, 40, 200] {
         printable("the matrix", &terminal::matrix_within(report, width));
     }
@@ -101,6 +107,22 @@ fn rendered(report: &Report) {
     let read = Baseline::parse(&baseline.render()).expect("our own baseline");
     same("a baseline written and read again", &baseline, &read);
     assert!(baseline.compare(report).is_empty() || baseline.verdicts.len() < report.cells.len());
+}
+
+/// What of a Markdown text does not stand in blocks of code.
+fn outside_code(page: &str) -> String {
+    let mut fence = None;
+    let outside = page.lines().filter(|line| {
+        let ticks = line.bytes().take_while(|byte| *byte == b'`').count();
+        match fence {
+            None if ticks >= 3 => fence = Some(ticks),
+            None => return true,
+            Some(open) if ticks >= open && line.len() == ticks => fence = None,
+            Some(_) => {}
+        }
+        false
+    });
+    outside.collect::<Vec<_>>().join("\n")
 }
 
 fn well_formed(xml: &str) {
