@@ -29,9 +29,9 @@ return {
       process: the same owner may acquire again, nobody else can release it, and only the last
       release frees it.]],
     repair = [[A count cannot tell a repeated command from a new one: give each hold an identifier of its
-      own, so that a script that is executed late changes nothing twice. Make the owner a thread,
-      and a new one after each start. The lease goes on while a nested acquire waits, so count it
-      from the last acquire that succeeded, and stop when it is over. A fencing token protects the
-      resource from a client that was paused.]],
+      own, so that a script that is executed late changes nothing twice. Give each thread an
+      owner's name of its own, and a new one after each start. The lease goes on while a nested
+      acquire waits, so count it from the last acquire that succeeded, and stop when it is over. A
+      fencing token protects the resource from a client that was paused.]],
   },
 }

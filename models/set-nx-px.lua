@@ -20,8 +20,8 @@ return {
     works = [[SET with NX and PX writes the key with its expiry if it is not there, in one command. The
       value is a constant. The release is a plain DEL.]],
     claims = [[Since Redis 2.6.12 one command does what SETNX and EXPIRE did in two, so articles call
-      acquiring atomic and the deadlock solved. They go on to the next flaw: after a time-out of
-      its work a holder deletes somebody else's lock.]],
+      acquiring atomic and the deadlock solved. They go on to the next flaw: a holder whose work
+      outlasts the lease deletes somebody else's lock.]],
     repair = [[Store a token that no other attempt has, and release by a script that compares and deletes:
       the lock "token". State a validity, counted from before the request, and stop the work
       before it ends. Where late work must do no harm, let the resource check a fencing token.]],

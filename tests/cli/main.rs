@@ -16,6 +16,7 @@ mod frontier;
 mod history;
 mod input;
 mod installed;
+mod lock_pages;
 mod machine_limits;
 mod output;
 mod own_network;

@@ -187,6 +187,9 @@ fn sizes_have_a_table_each_and_unknown_verdicts_their_reason() {
         "\nWith 2 clients, 5 nodes, lease 3 ticks, under each of these: no faults, overrun"
     ));
     assert!(page.contains("| all of these | – |\n"));
+    // Three of five are named, four are not.
+    assert!(page.contains("| no faults, overrun, client-pause (4 ticks) |"));
+    assert!(page.contains("| all others | loss + node-restart |"));
     let reason = "| loss + node-restart, because the bound of 10 000 000 states was reached |\n";
     assert!(page.contains(reason), "{page}");
 }

@@ -239,7 +239,8 @@ fn each_of(names: &[String]) -> String {
     }
 }
 
-/// The sets under which the property of this row has this verdict.
+/// The sets under which the property of this row has this verdict. If it holds under most of
+/// many, these are "all others": the few that are named tell more.
 fn under(row: &[&Cell], verdict: Verdict, sets: usize) -> String {
     let found: Vec<String> = row
         .iter()
@@ -249,6 +250,9 @@ fn under(row: &[&Cell], verdict: Verdict, sets: usize) -> String {
     match found.len() {
         0 => "–".into(),
         all if all == sets && sets > 1 => "all of these".into(),
+        most if verdict == Verdict::Holds && row.len() == sets && most > 3 && most * 2 > sets => {
+            "all others".into()
+        }
         _ => found.join(", "),
     }
 }
