@@ -308,7 +308,7 @@ fn evidence(cells: &[&Cell]) -> String {
             "Random walks through the model went another way on a real server: {}.",
             strayed.join("; ")
         ));
-    } else if !holds.is_empty() && holds.iter().all(|cell| walked(&cell)) {
+    } else if !holds.is_empty() && holds.iter().all(walked) {
         said.push(
             "Where a property holds, random walks through the model went the same way on a real server."
                 .to_owned(),
