@@ -37,4 +37,14 @@ return {
     if err then return failed(err.message) end
     return deleted == 1
   end,
+
+  about = {
+    works = [[One hash has a time stamp of the last reader and one of the writer. A script takes the lock
+      where the other's stamp is missing or older than its time-out, and writes the caller's own.
+      Release deletes the field if it still has the caller's stamp.]],
+    claims = [[That only its owner can release the lock, that a reader may come where readers are, that it
+      is freed when its time is over, and that it works on a cluster because all of it is one key.]],
+    repair = [[Give each reader a field of its own, named after a token, with an end that the server's
+      clock decides. A time stamp is no identity: two clients of one millisecond share it.]],
+  },
 }

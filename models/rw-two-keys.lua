@@ -31,4 +31,16 @@ return {
     local _, err = redis("DEL", lock.key .. ":" .. lock.mode)
     if err then return failed(err.message) end
   end,
+
+  about = {
+    works = [[A reader's script sets the readers' key for the lease, unless the writer's key exists. A
+      writer's script sets the writer's key, unless one of the two exists. Release deletes the key
+      of the mode that was held.]],
+    claims = [[That readers share the lock and a writer has it alone, on a single server. Its article names
+      two limits itself: a reader may delete the key of other readers, and on a cluster the two
+      keys may lie on different servers.]],
+    repair = [[Count the readers, or give each an entry of its own, so that the last one to leave deletes
+      the key. Store a token for the writer and compare it in a script before the deletion. On a
+      cluster give both keys one hash tag.]],
+  },
 }
