@@ -16,6 +16,7 @@
 //! | `vm`, `ops` | the run |
 //! | `machine` | a program's whole state: made, settled, written down |
 //! | `fields` | where a text names a field, for messages |
+//! | [`outline`] | where the parts of a program stand in its text |
 //! | [`library`] | Lua's library |
 //!
 //! Rejected: stock Lua behind userdata types (`==` between a userdata and a number
@@ -37,6 +38,7 @@ mod model;
 pub mod number;
 mod ops;
 mod order;
+pub mod outline;
 mod parser;
 pub mod text;
 mod value;

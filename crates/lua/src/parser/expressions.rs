@@ -4,9 +4,18 @@ use super::*;
 
 impl Parser<'_> {
     pub(super) fn expressions(&mut self) -> Read<Vec<Expr>> {
+        Ok(self.listed()?.0)
+    }
+
+    /// Expressions, each with its place.
+    fn listed(&mut self) -> Read<(Vec<Expr>, Vec<Range<usize>>)> {
+        let from = self.here();
         let mut list = vec![self.expression()?];
+        let mut places = vec![from..self.last_end];
         while self.take(",")? {
+            let from = self.here();
             list.push(self.expression()?);
+            places.push(from..self.last_end);
             if list.len() > LIST_MAX {
                 return Err(SyntaxError {
                     line: self.current.line,
@@ -14,7 +23,7 @@ impl Parser<'_> {
                 });
             }
         }
-        Ok(list)
+        Ok((list, places))
     }
 
     pub(super) fn expression(&mut self) -> Read<Expr> {
@@ -32,7 +41,12 @@ impl Parser<'_> {
         };
         let mut left = match unary {
             Some(op) => {
+                let from = self.here();
                 self.advance()?;
+                if op == Unary::Not {
+                    let range = from..self.here();
+                    self.note_at(range, || outline::What::Not);
+                }
                 let operand = self.binary(UNARY_PRIORITY)?;
                 Expr::Unary(op, Box::new(operand), self.last_line)
             }
@@ -41,7 +55,11 @@ impl Parser<'_> {
         while let Some((op, strength, right_strength)) = self.operator()
             && strength > limit
         {
-            self.advance()?;
+            let from = self.here();
+            let sign = self.advance()?.token;
+            if let Token::Fixed(sign) = sign {
+                self.note(from, || outline::What::Operator(sign));
+            }
             let right = Box::new(self.binary(right_strength)?);
             self.deepen()?;
             let first = Box::new(left);
@@ -106,7 +124,15 @@ impl Parser<'_> {
             }
             _ => return self.primary(),
         };
-        self.advance()?;
+        let from = self.here();
+        let read = self.advance()?.token;
+        self.note(from, || match read {
+            Token::Number(value) => outline::What::Number(value),
+            Token::Fixed(word) => outline::What::Word(word),
+            Token::Text(text) => outline::What::Text(text),
+            // Neither is a value that stands alone.
+            Token::Name(_) | Token::End => outline::What::Text(Vec::new()),
+        });
         Ok(expr)
     }
 
@@ -114,6 +140,7 @@ impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Read<Expr> {
         let around = std::mem::take(&mut self.deep);
         let line = self.current.line;
+        let from = self.here();
         let mut expr = if self.take("(")? {
             let inner = self.expression()?;
             self.close(")", "(", line)?;
@@ -126,21 +153,34 @@ impl Parser<'_> {
         };
         loop {
             let line = self.current.line;
+            let is_variable = matches!(expr, Expr::Local(_) | Expr::Up(_) | Expr::Global(_));
+            let callee = from..self.last_end;
             if self.take(".")? {
                 let at = self.current.line;
                 let field = Expr::Text(self.name()?.into_bytes());
+                if is_variable {
+                    self.note(from, || outline::What::Field);
+                }
                 expr = Expr::Index(Box::new(expr), Box::new(field), at);
             } else if self.take("[")? {
                 let key = self.expression()?;
                 self.expect("]")?;
+                if let (Expr::Global(name), Expr::Number(number)) = (&expr, &key) {
+                    let (name, number) = (name.clone(), *number);
+                    self.note(from, || outline::What::Element { name, number });
+                }
                 expr = Expr::Index(Box::new(expr), Box::new(key), self.last_line);
             } else if self.take(":")? {
                 let name = self.name()?;
                 let line = self.current.line;
-                let arguments = self.arguments()?;
+                let (arguments, _) = self.arguments()?;
                 expr = Expr::Method(Box::new(expr), name, arguments, line);
             } else if self.is("(") || self.is("{") || matches!(self.current.token, Token::Text(_)) {
-                let arguments = self.arguments()?;
+                let (arguments, places) = self.arguments()?;
+                self.note(from, || outline::What::Call {
+                    callee,
+                    arguments: places,
+                });
                 expr = Expr::Call(Box::new(expr), arguments, line);
             } else {
                 self.deep = self.deep.max(around);
@@ -150,15 +190,21 @@ impl Parser<'_> {
         }
     }
 
-    fn arguments(&mut self) -> Read<Vec<Expr>> {
+    /// With the place of each.
+    fn arguments(&mut self) -> Read<(Vec<Expr>, Vec<Range<usize>>)> {
         let line = self.current.line;
+        let from = self.here();
         if let Token::Text(text) = &self.current.token {
-            let text = Expr::Text(text.clone());
+            let text = text.clone();
             self.advance()?;
-            return Ok(vec![text]);
+            self.note(from, || outline::What::Text(text.clone()));
+            let range = from..self.last_end;
+            return Ok((vec![Expr::Text(text)], vec![range]));
         }
         if self.is("{") {
-            return Ok(vec![self.table()?]);
+            let table = self.table()?;
+            let range = from..self.last_end;
+            return Ok((vec![table], vec![range]));
         }
         if !self.is("(") {
             return Err(self.error("function arguments expected"));
@@ -168,8 +214,8 @@ impl Parser<'_> {
         }
         self.advance()?;
         let list = match self.is(")") {
-            true => Vec::new(),
-            false => self.expressions()?,
+            true => (Vec::new(), Vec::new()),
+            false => self.listed()?,
         };
         self.close(")", "(", line)?;
         Ok(list)
@@ -177,15 +223,22 @@ impl Parser<'_> {
 
     fn table(&mut self) -> Read<Expr> {
         let line = self.current.line;
+        let from = self.here();
         self.expect("{")?;
         let mut entries = Vec::new();
+        let mut places = Vec::new();
         while !self.is("}") {
+            let from = self.here();
             entries.push(self.entry()?);
+            places.push(from..self.last_end);
             if !(self.take(",")? || self.take(";")?) {
                 break;
             }
         }
         self.close("}", "{", line)?;
+        if entries.iter().all(|(key, _)| key.is_none()) {
+            self.note(from, || outline::What::List(places));
+        }
         Ok(Expr::Table(entries, line))
     }
 

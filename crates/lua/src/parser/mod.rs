@@ -4,8 +4,11 @@
 
 mod expressions;
 
+use std::ops::Range;
+
 use super::ast::*;
 use super::lexer::{Lexeme, Lexer, SyntaxError, Token};
+use super::outline;
 
 /// Nested blocks and expressions, as LUAI_MAXCCALLS.
 const NESTED_MAX: usize = 200;
@@ -19,11 +22,25 @@ const LIST_MAX: usize = 250;
 
 /// Reads a whole file.
 pub(super) fn parse(source: &[u8]) -> Result<Function, SyntaxError> {
+    read(source, None).map(|(function, _)| function)
+}
+
+/// Reads a whole file, and says where its parts stand.
+pub(super) fn parts(source: &[u8]) -> Result<Vec<outline::Part>, SyntaxError> {
+    read(source, Some(Vec::new())).map(|(_, parts)| parts.unwrap_or_default())
+}
+
+type Parts = Option<Vec<outline::Part>>;
+
+fn read(source: &[u8], parts: Parts) -> Result<(Function, Parts), SyntaxError> {
     let mut lexer = Lexer::new(source);
     let current = lexer.next()?;
     let mut parser = Parser {
         lexer,
         last_line: 1,
+        last_end: 0,
+        parts,
+        blocks: 0,
         ahead: None,
         current,
         scopes: vec![Scope::new(0, true)],
@@ -34,7 +51,7 @@ pub(super) fn parse(source: &[u8]) -> Result<Function, SyntaxError> {
     parser.expect("<eof>")?;
     let last_line = parser.last_line;
     match parser.scopes.pop() {
-        Some(scope) => Ok(scope.finish(0, body, last_line)),
+        Some(scope) => Ok((scope.finish(0, body, last_line), parser.parts)),
         None => Err(parser.error("no function to end")),
     }
 }
@@ -85,6 +102,12 @@ struct Parser<'s> {
     ahead: Option<Lexeme>,
     /// The line of the token read last.
     last_line: u32,
+    /// Where it ends.
+    last_end: usize,
+    /// What [`outline`](super::outline) asks for; `None` if nobody asks.
+    parts: Parts,
+    /// Blocks that have begun.
+    blocks: usize,
     scopes: Vec<Scope>,
     nested: usize,
     /// How deep a tree the parts of the expression are that is being read.
@@ -122,6 +145,7 @@ impl Parser<'_> {
 
     fn advance(&mut self) -> Read<Lexeme> {
         self.last_line = self.current.line;
+        self.last_end = self.current.at.1;
         let next = match self.ahead.take() {
             Some(next) => next,
             None => self.lexer.next()?,
@@ -198,6 +222,38 @@ impl Parser<'_> {
             });
         }
         Ok(())
+    }
+
+    // ---- parts ----
+
+    /// Where what is read next begins.
+    fn here(&self) -> usize {
+        self.current.at.0
+    }
+
+    /// Notes what stands between `from` and the end of what was read.
+    fn note(&mut self, from: usize, what: impl FnOnce() -> outline::What) {
+        let range = from..self.last_end;
+        self.note_at(range, what);
+    }
+
+    fn note_at(&mut self, range: Range<usize>, what: impl FnOnce() -> outline::What) {
+        let functions = self.scopes.len() - 1;
+        if let Some(parts) = &mut self.parts {
+            parts.push(outline::Part {
+                what: what(),
+                range,
+                functions,
+            });
+        }
+    }
+
+    /// An expression that decides which way a program goes.
+    fn condition(&mut self) -> Read<Expr> {
+        let from = self.here();
+        let condition = self.expression()?;
+        self.note(from, || outline::What::Condition);
+        Ok(condition)
     }
 
     // ---- names ----
@@ -288,9 +344,23 @@ impl Parser<'_> {
     fn open_block(&mut self) -> Read<Block> {
         self.enter()?;
         let mut block = Vec::new();
+        let number = self.blocks;
+        self.blocks += 1;
         while !self.block_ends() {
             let line = self.current.line;
+            let (from, is_function) = (self.here(), self.is("function"));
             let (what, last) = self.statement()?;
+            let kind = match &what {
+                _ if last => outline::StatementKind::Last,
+                What::Call(_) => outline::StatementKind::Call,
+                What::Local(..) => outline::StatementKind::Local,
+                What::Assign(..) if !is_function => outline::StatementKind::Assign,
+                _ => outline::StatementKind::Other,
+            };
+            self.note(from, || outline::What::Statement {
+                block: number,
+                kind,
+            });
             block.push(Statement { line, what });
             self.take(";")?;
             if last {
@@ -312,7 +382,7 @@ impl Parser<'_> {
             "if" => self.if_statement(line)?,
             "while" => {
                 self.advance()?;
-                let condition = self.expression()?;
+                let condition = self.condition()?;
                 self.expect("do")?;
                 let body = self.loop_block()?;
                 self.close("end", "while", line)?;
@@ -332,7 +402,7 @@ impl Parser<'_> {
                 let block = self.open_block()?;
                 self.scope_mut().loops -= 1;
                 self.close("until", "repeat", line)?;
-                let condition = self.expression()?;
+                let condition = self.condition()?;
                 self.scope_mut().visible.truncate(visible);
                 What::Repeat(block, condition)
             }
@@ -350,11 +420,16 @@ impl Parser<'_> {
             }
             "return" => {
                 self.advance()?;
+                let from = self.here();
                 let values = if self.block_ends() || self.is(";") {
                     Vec::new()
                 } else {
                     self.expressions()?
                 };
+                if let [value] = values.as_slice() {
+                    let shape = shape(value);
+                    self.note(from, || outline::What::Returned(shape));
+                }
                 return Ok((What::Return(values), true));
             }
             "break" => {
@@ -381,7 +456,7 @@ impl Parser<'_> {
         let mut otherwise = None;
         loop {
             self.advance()?; // `if` or `elseif`
-            let condition = self.expression()?;
+            let condition = self.condition()?;
             self.expect("then")?;
             branches.push((condition, self.block()?));
             if self.is("elseif") {
@@ -473,10 +548,14 @@ impl Parser<'_> {
                 break;
             }
         }
+        let named = self.last_end;
         let values = match self.take("=")? {
             true => self.expressions()?,
             false => Vec::new(),
         };
+        if !values.is_empty() {
+            self.note(named, || outline::What::Given);
+        }
         for local in &locals {
             self.show(*local);
         }
@@ -555,5 +634,26 @@ impl Parser<'_> {
             Some(scope) => Ok(scope.finish(params.len(), body, last_line)),
             None => Err(self.error("no function to end")),
         }
+    }
+}
+
+/// What the value of an expression can be.
+fn shape(expr: &Expr) -> outline::Shape {
+    match expr {
+        Expr::Nil | Expr::True | Expr::False | Expr::And(..) | Expr::Or(..) => {
+            outline::Shape::Truth
+        }
+        Expr::Unary(Unary::Not, ..) => outline::Shape::Truth,
+        Expr::Binary(op, ..) => match op {
+            Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge => {
+                outline::Shape::Truth
+            }
+            Binary::Concat => outline::Shape::Other,
+            _ => outline::Shape::Number,
+        },
+        Expr::Number(_) | Expr::Unary(..) => outline::Shape::Number,
+        Expr::Call(..) | Expr::Method(..) => outline::Shape::Call,
+        Expr::Paren(inner) => shape(inner),
+        _ => outline::Shape::Other,
     }
 }

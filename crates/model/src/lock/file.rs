@@ -126,6 +126,14 @@ impl LockFile {
         text: &str,
         folder: Option<&Path>,
     ) -> Result<LockFile, LockError> {
+        LockFile::from_text_with(shown, text, Library::Folder(folder))
+    }
+
+    pub(super) fn from_text_with(
+        shown: &str,
+        text: &str,
+        library: Library<'_>,
+    ) -> Result<LockFile, LockError> {
         let code = Code::compile(shown, text.as_bytes()).map_err(|error| LockError::Syntax {
             at: format!("{shown}:{}", error.line),
             message: error.message,
@@ -162,7 +170,7 @@ impl LockFile {
             table: machine.heap.get(table),
         };
         fields.known()?;
-        let scripts = fields.scripts(folder)?;
+        let scripts = fields.scripts(library)?;
         let stem = Path::new(shown).file_stem().unwrap_or_default();
         file.name = match fields.text("name")? {
             Some(name) => fields.name(name)?,
@@ -277,7 +285,25 @@ impl LockFile {
     }
 }
 
-fn hash(text: &str, scripts: &BTreeMap<String, String>) -> String {
+/// Where a file finds the scripts that it names.
+#[derive(Clone, Copy)]
+pub(super) enum Library<'l> {
+    /// In this folder, and among the built-in ones.
+    Folder(Option<&'l Path>),
+    /// Here alone: another text of this file has found them.
+    Known(&'l BTreeMap<String, String>),
+}
+
+/// A script of this file is Lua that a server takes.
+pub(super) fn compiles(file: &str, name: &str, text: &str) -> Result<(), LockError> {
+    let compiled = lockproof_redis::compile_script(text.as_bytes());
+    compiled.map_err(|(line, why)| LockError::Shape {
+        file: file.to_owned(),
+        message: format!("the script `{name}` does not compile: its line {line}: {why}"),
+    })
+}
+
+pub(super) fn hash(text: &str, scripts: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     // Lengths keep (ab, c) apart from (a, bc).
     let mut part = |bytes: &str| {
@@ -572,7 +598,7 @@ impl Fields<'_> {
         Ok((params, checked))
     }
 
-    fn scripts(&self, folder: Option<&Path>) -> Result<BTreeMap<String, String>, LockError> {
+    fn scripts(&self, library: Library<'_>) -> Result<BTreeMap<String, String>, LockError> {
         let mut scripts = BTreeMap::new();
         let id = match self.get("scripts") {
             Value::Nil => return Ok(scripts),
@@ -583,17 +609,13 @@ impl Fields<'_> {
             let (name, text) = match entry {
                 (Key::Number(_), Value::Text(name)) => {
                     let name = plain(&name);
-                    let text = self.find_script(&name, folder)?;
+                    let text = self.find_script(&name, library)?;
                     (name, text)
                 }
                 (Key::Text(name), Value::Text(text)) => (plain(&name), plain(&text)),
                 _ => return Err(self.wrong(SCRIPTS_SHAPE)),
             };
-            lockproof_redis::compile_script(text.as_bytes()).map_err(|(line, why)| {
-                self.wrong(format!(
-                    "the script `{name}` does not compile: its line {line}: {why}"
-                ))
-            })?;
+            compiles(self.file, &name, &text)?;
             if scripts.insert(name.clone(), text).is_some() {
                 return Err(self.wrong(format!("`scripts` declares `{name}` twice; keep one")));
             }
@@ -612,12 +634,19 @@ impl Fields<'_> {
         )))
     }
 
-    fn find_script(&self, name: &str, folder: Option<&Path>) -> Result<String, LockError> {
+    fn find_script(&self, name: &str, library: Library<'_>) -> Result<String, LockError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || !name.chars().all(plain) {
             return Err(self.wrong(format!(
                 "`{name}` can not be a script's name; use letters, digits, _ and -"
             )));
+        }
+        let (folder, known) = match library {
+            Library::Folder(folder) => (folder, None),
+            Library::Known(scripts) => (None, scripts.get(name)),
+        };
+        if let Some(text) = known {
+            return Ok(text.clone());
         }
         let places = folder.map(|dir| [dir.join("lua"), dir.join("..").join("lua")]);
         for place in places.iter().flatten() {

@@ -14,6 +14,7 @@
 //! | `names`, `readings` | tokens, and readings of its clock, that a program remembers |
 //! | `keys` | what a lock's keys are |
 //! | `about` | what its file says of it to readers |
+//! | `mutate` | small changes of a lock, each a lock of its own |
 //!
 //! Rejected: a small language of our own (nobody could run it against a real
 //! server with confidence), and hand-written state machines beside the real
@@ -25,6 +26,7 @@ mod banned;
 mod error;
 mod file;
 mod keys;
+mod mutate;
 mod names;
 mod program;
 mod readings;
@@ -38,6 +40,7 @@ pub use about::About;
 pub use error::LockError;
 pub use file::{LockFile, NodeCount, ServerKind};
 pub use keys::{Keys, Role};
+pub use mutate::{Mutant, Operator};
 pub use program::Program;
 pub use registry::builtin_names;
 pub use types::*;
