@@ -74,7 +74,7 @@ pub fn run(args: Args) -> Ended {
         Some(seconds) => seconds_of(seconds)?,
         None => supervisor::TIME,
     };
-    supervisor::confine(&args.traces)
+    supervisor::confine(Some(&args.traces))
         .context("failed to lock this process in")
         .map_err(Failure::internal)?;
     let _watched = supervisor::watch(timeout, &format!("the check of {}", args.lock.lock));
@@ -124,7 +124,7 @@ fn refused(results: &[CheckResult]) -> Result<(), Failure> {
 /// thousands the machine has no memory left.
 const WORKERS_MAX: usize = 64;
 
-fn workers(text: &str) -> Result<usize, String> {
+pub fn workers(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(workers) if workers <= WORKERS_MAX => Ok(workers),
         _ => Err(format!("the number must be from 0 to {WORKERS_MAX}")),

@@ -104,7 +104,7 @@ pub fn run(args: Args) -> Ended {
         Some(seconds) => seconds_of(seconds)?,
         None => supervisor::TIME,
     };
-    supervisor::confine(&args.traces)
+    supervisor::confine(Some(&args.traces))
         .context("failed to lock this process in")
         .map_err(Failure::internal)?;
     let _watched = supervisor::watch(timeout, &format!("the frontier of {}", args.lock.lock));

@@ -16,6 +16,7 @@ mod frontier;
 mod history;
 mod list;
 mod machine;
+mod mutate;
 mod plan;
 mod real;
 mod replay;
@@ -143,6 +144,8 @@ enum Command {
     Check(check::Args),
     /// Find which faults together break a lock, and under which it holds
     Frontier(frontier::Args),
+    /// Change a lock in small ways, and list the changes that no property notices
+    Mutate(mutate::Args),
     /// Replay a trace step by step on real servers
     Replay(replay::Args),
     /// Replay random walks through a lock's model on real servers
@@ -217,6 +220,7 @@ fn run(command: Command) -> Ended {
         Command::Report(args) => report::run(args),
         Command::History(args) => history::run(args),
         Command::Frontier(args) => frontier::run(args),
+        Command::Mutate(args) => mutate::run(args),
         Command::Explore(args) => explore::run(args),
         Command::List(args) => list::run(args),
         Command::Doctor(args) => doctor::run(args),

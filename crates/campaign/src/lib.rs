@@ -14,6 +14,7 @@ mod crew;
 pub mod directed;
 pub mod history;
 mod model_side;
+pub mod mutation;
 pub mod pauses;
 pub mod rows;
 pub mod session;

@@ -12,10 +12,11 @@ use crate::lock::{LockError, LockFile};
 use crate::world::catalogue::{Fault, PROPERTIES, Property, Safety, Switch};
 use crate::world::closure::{ClosureError, Needs};
 use crate::world::concrete::{self, ConcreteError};
-use crate::world::tables::Tables;
+use crate::world::tables::{Fingerprint, Tables};
 use crate::world::{World, WorldError};
 
 use super::guard::Guard;
+use super::memo::Memo;
 use super::needs::{find, lag};
 use super::seen::Seen;
 use super::{
@@ -145,6 +146,10 @@ pub struct Checker<'f> {
     pub(super) reach: i64,
     pub(super) tables: FxHashMap<Needs, Arc<Tables>>,
     pub(super) seen: Seen,
+    /// Searches that another check may have done, and this one adds to.
+    pub(super) memo: Option<Arc<Memo>>,
+    /// The worlds of the last [`Checker::compare_set`].
+    pub(super) prints: Vec<Fingerprint>,
 }
 
 impl<'f> Checker<'f> {
@@ -164,6 +169,8 @@ impl<'f> Checker<'f> {
             reach: 1,
             tables: FxHashMap::default(),
             seen: Seen::new(file),
+            memo: None,
+            prints: Vec::new(),
         })
     }
 

@@ -14,7 +14,7 @@ use crate::world::concrete::{self, Concrete, ConcreteError, Heading};
 use crate::world::layout::State;
 use crate::world::packed::Narrow;
 use crate::world::rules::overflow_reason;
-use crate::world::tables::Tables;
+use crate::world::tables::{Fingerprint, Tables};
 use crate::world::walk::random_walk;
 use crate::world::{Action, World};
 
@@ -29,6 +29,8 @@ use super::{
 struct Searched {
     world: Arc<World>,
     found: Exploration<State>,
+    /// The world's fingerprint, if searches are shared.
+    print: Option<Fingerprint>,
 }
 
 /// What a search says of a property.
@@ -59,6 +61,7 @@ impl Checker<'_> {
                 world => world?,
             };
             let searched = self.searched(world, furthest, observer);
+            self.prints.extend(searched.print);
             if self.reach >= furthest || !searched.beyond_horizon() {
                 break searched;
             }
@@ -83,6 +86,15 @@ impl Checker<'_> {
     /// Searches a world. It ends early where a further horizon will be tried.
     fn searched(&self, world: World, furthest: i64, observer: &dyn Observer) -> Searched {
         let world = Arc::new(world);
+        let shared = self.memo.as_ref();
+        let print = shared.map(|_| world.tables.fingerprint(&world.config));
+        if let Some(found) = print.and_then(|print| self.known(print, &world)) {
+            return Searched {
+                world,
+                found,
+                print,
+            };
+        }
         let mut options = self.options.explore.clone();
         options.branching = self
             .options
@@ -108,7 +120,14 @@ impl Checker<'_> {
                 _ => explored::<8>(&world, options, observer),
             },
         };
-        Searched { world, found }
+        if let Some(print) = print {
+            self.keep(print, &world, &found);
+        }
+        Searched {
+            world,
+            found,
+            print,
+        }
     }
 
     fn answer(

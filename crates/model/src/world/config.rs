@@ -40,7 +40,7 @@ impl Promotion {
 }
 
 /// Sizes and switches of a world.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WorldConfig {
     pub clients: u8,
     pub nodes: u8,

@@ -23,7 +23,7 @@ const ELEMENTS_MAX: usize = 16;
 const TEXT_MAX: usize = 512;
 
 /// What a command did to the keyspace, seen from the properties.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Effect {
     /// Other clients (bit set) whose hold it ended by deleting an element, or
     /// whose expiry it changed.

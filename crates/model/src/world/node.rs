@@ -65,7 +65,7 @@ impl Writers {
 }
 
 /// What the world's properties ask of a keyspace, as bit sets of clients.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Holders {
     /// Clients that wrote something which is there (fences aside).
     pub any: u8,

@@ -24,6 +24,32 @@ impl Reached {
         }
     }
 
+    /// Adds what another search of an equal world came upon.
+    pub(crate) fn add(&self, other: &Reached) {
+        for (flags, others) in [
+            (&self.poisons, &other.poisons),
+            (&self.commands, &other.commands),
+        ] {
+            for (flag, other) in flags.iter().zip(others) {
+                flag.fetch_or(other.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        }
+        for (flag, other) in [
+            (&self.rounded, &other.rounded),
+            (&self.acquired, &other.acquired),
+            (&self.released, &other.released),
+        ] {
+            flag.fetch_or(other.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// What has been come upon so far, as a value of its own.
+    pub(crate) fn taken(&self) -> Reached {
+        let taken = Reached::new(self.poisons.len(), self.commands.len());
+        taken.add(self);
+        taken
+    }
+
     /// The poison with this number (from 1).
     pub(super) fn poison(&self, number: u16) {
         if let Some(flag) = self.poisons.get(usize::from(number) - 1) {

@@ -3,6 +3,8 @@
 //! Everything that runs Lua or allocates happened before; from here on a
 //! client and a server are numbers, and a step of either is one look-up.
 
+mod fingerprint;
+
 use lockproof_redis::Reply;
 
 use crate::lock::{Mode, Op, Phase};
@@ -14,11 +16,13 @@ use super::node::{Holders, Keyspace};
 use super::spin;
 use super::symbols;
 
+pub use fingerprint::Fingerprint;
+
 /// No such transition.
 pub const NONE: u16 = u16::MAX;
 
 /// The facts about one client state that the world's rules ask for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Facts {
     pub phase: Phase,
     pub holds: u8,
@@ -112,7 +116,7 @@ pub struct Tables {
 }
 
 /// Inputs of the client automaton as consecutive numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct InputSpace {
     advance_max: usize,
     replies: usize,

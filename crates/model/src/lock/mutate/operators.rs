@@ -40,11 +40,11 @@ pub(super) fn changes(source: &Source<'_>) -> Vec<Change> {
         };
         match &part.what {
             What::Operator(sign) => {
-                let row = SIGNS.iter().find(|(known, ..)| known == sign);
-                for (_, operator, others) in row {
-                    others
-                        .iter()
-                        .for_each(|other| add(*operator, (*other).into()));
+                let rows = SIGNS.iter().filter(|(known, ..)| known == sign);
+                for (_, operator, others) in rows {
+                    for other in *others {
+                        add(*operator, (*other).into());
+                    }
                 }
             }
             What::Not => add(Operator::Negation, String::new()),

@@ -139,7 +139,7 @@ pub struct LocalCommand {
 }
 
 /// What one command does to one keyspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Execution {
     pub after: u16,
     pub reply: u16,
