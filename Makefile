@@ -5,7 +5,7 @@
 # Both install what they need and is missing. Each phase of `make test` is a target of
 # its own, and `make -n PHASE` shows its commands.
 
-.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline scenarios naive fuzz-guided
+.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline scenarios naive mutants fuzz-guided
 # The phases share one target directory and two cores; side by side they would
 # only wait for each other's locks.
 .NOTPARALLEL:
@@ -73,6 +73,11 @@ scenarios:
 NAIVE_SECONDS ?= 3600
 naive:
 	NAIVE_SECONDS=$(NAIVE_SECONDS) cargo test --locked --release --test naive generated -- --nocapture
+
+# The mutants of every built-in lock, and the tables of docs/mutate.md anew. No part of CI: it
+# takes a quarter of an hour.
+mutants: build
+	scripts/mutants.py target/release/lockproof
 
 # The same kinds under libFuzzer, which is led by what an input reaches: all of them, or
 # FUZZ_TARGET. It takes cargo-fuzz, and builds everything once more.

@@ -20,6 +20,7 @@ fn printed(arguments: &str) -> String {
 fn documents_show_what_the_program_prints() {
     shows_what_is_printed("README.md");
     shows_what_is_printed("docs/frontier.md");
+    shows_what_is_printed("docs/mutate.md");
 }
 
 fn shows_what_is_printed(path: &str) {
@@ -78,6 +79,7 @@ fn every_command_in_the_documents_is_one() {
         "docs/history.md",
         "docs/lock-files.md",
         "docs/frontier.md",
+        "docs/mutate.md",
     ] {
         for command in commands(&document(path)) {
             // Whatever comes before --help is parsed first.
