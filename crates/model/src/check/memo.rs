@@ -89,3 +89,91 @@ impl Checker<'_> {
         searches.entry(print).or_insert(known);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::CheckOptions;
+    use super::*;
+    use crate::lock::LockFile;
+    use crate::world::catalogue::Fault;
+
+    fn set(name: &str) -> Vec<Switch> {
+        let fault = Fault::parse(name).unwrap();
+        vec![fault.switch(3)]
+    }
+
+    fn compared(file: &LockFile, set: &[Switch], memo: &Arc<Memo>) -> Compared {
+        let mut checker = Checker::new(file, CheckOptions::for_file(file)).unwrap();
+        checker.share(memo);
+        checker.compare_set(set, &()).unwrap()
+    }
+
+    #[test]
+    fn searches_that_are_shared_change_no_answer() {
+        let lock = LockFile::builtin("set-nx-px").unwrap();
+        let memo = Arc::new(Memo::default());
+        let mut checked = 0;
+        for mutant in lock.mutants().into_iter().step_by(2) {
+            let file = lock.mutated(&mutant).unwrap();
+            let mut alone = Checker::new(&file, CheckOptions::for_file(&file)).unwrap();
+            let mut shared = Checker::new(&file, CheckOptions::for_file(&file)).unwrap();
+            shared.share(&memo);
+            for set in [Vec::new(), set("client-crash"), set("overrun")] {
+                let alone = alone.check_set(&set, &()).map_err(|e| e.to_string());
+                let shared = shared.compare_set(&set, &()).map_err(|e| e.to_string());
+                assert_eq!(shared.map(|found| found.results), alone, "{mutant:?}");
+                checked += 1;
+            }
+        }
+        // Some of them met a world that another one had searched.
+        let searches = memo.searches.lock().unwrap().len();
+        assert!(searches < checked * 2, "{searches} of {checked}");
+    }
+
+    #[test]
+    fn a_remark_changes_no_world_and_a_longer_lease_does() {
+        let lock = LockFile::builtin("token").unwrap();
+        let file = |from: &str, to: &str| {
+            assert!(lock.text.contains(from));
+            LockFile::from_text("token", &lock.text.replace(from, to), None).unwrap()
+        };
+        let memo = Arc::new(Memo::default());
+        let set = set("client-pause");
+        let own = compared(&lock, &set, &memo);
+        assert!(
+            own.worlds.len() > 1,
+            "ticks that end late, and just in time"
+        );
+        let remark = compared(
+            &file("local set,", "--[[ a remark ]] local set,"),
+            &set,
+            &memo,
+        );
+        assert_eq!(remark.worlds, own.worlds);
+        let longer = compared(
+            &file("\"PX\", lock.ttl", "\"PX\", lock.ttl * 2"),
+            &set,
+            &memo,
+        );
+        assert_ne!(longer.worlds, own.worlds);
+    }
+
+    #[test]
+    fn the_order_of_the_sets_does_not_matter() {
+        let lock = LockFile::builtin("getset-timestamp").unwrap();
+        let memo = Arc::new(Memo::default());
+        let (one, other) = (set("client-crash"), set("loss"));
+        let mut checker = Checker::new(&lock, CheckOptions::for_file(&lock)).unwrap();
+        checker.share(&memo);
+        let worlds = |checker: &mut Checker<'_>, set: &[Switch]| {
+            let found = checker.compare_set(set, &()).unwrap();
+            (found.worlds, found.results)
+        };
+        let first = [worlds(&mut checker, &one), worlds(&mut checker, &other)];
+        let mut checker = Checker::new(&lock, CheckOptions::for_file(&lock)).unwrap();
+        checker.share(&memo);
+        let second = [worlds(&mut checker, &other), worlds(&mut checker, &one)];
+        assert_eq!(first[0], second[1]);
+        assert_eq!(first[1], second[0]);
+    }
+}
