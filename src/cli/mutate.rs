@@ -44,7 +44,7 @@ impl Watch for Told<'_> {
 
     fn done(&self, done: usize, of: usize) {
         // A log needs no line for each.
-        if self.0.is_live() || done % LOG_EVERY == 0 || done == of {
+        if self.0.is_live() || done.is_multiple_of(LOG_EVERY) || done == of {
             self.0.say(&format!("{done} of {of} mutants"));
         }
     }

@@ -43,6 +43,10 @@ impl Judge<'_> {
         if (self.options.explore.should_stop)() {
             return Outcome::OutOfBounds { reason: stopped() };
         }
+        if self.known.is_empty() {
+            let reason = "nothing is known of the lock itself under these sets".to_owned();
+            return Outcome::Unknown { reason };
+        }
         let file = match self.file.mutated(mutant) {
             Ok(file) => file,
             Err(error) => return refused(&error),

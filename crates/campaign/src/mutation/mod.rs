@@ -80,10 +80,10 @@ pub struct Findings {
 }
 
 /// An assumption set, and what the lock itself does under it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct SetRow {
     pub assumptions: Vec<Assumption>,
-    /// States of the searches of this set; 0 if there were none.
+    /// States of the searches of this set; 0 if it is left out.
     pub states: u64,
     /// Properties that hold: these can catch a mutant.
     pub holds: usize,
@@ -93,6 +93,29 @@ pub struct SetRow {
     /// Why nothing is compared under this set, if nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
+}
+
+impl SetRow {
+    fn of(set: &[Switch], compared: &Compared) -> SetRow {
+        let count = |verdict| {
+            let all = compared.results.iter();
+            all.filter(|result| result.verdict == verdict).count()
+        };
+        SetRow {
+            assumptions: assumptions(set),
+            states: states(compared),
+            holds: count(Verdict::Holds),
+            violated: count(Verdict::Violated),
+            unknown: count(Verdict::Unknown),
+            left_out: None,
+        }
+    }
+
+    /// Where nothing holds nothing can be caught; that something holds for a mutant is seen where the
+    /// lock itself was answered for.
+    fn is_of_use(&self) -> bool {
+        self.holds > 0 || self.violated > 0 && self.unknown == 0
+    }
 }
 
 /// A mutant, and what became of it.
@@ -210,54 +233,32 @@ fn original<'s>(
     let mut left_out = Vec::new();
     for set in &plan.sets {
         watch.begins();
-        let row = SetRow {
-            assumptions: assumptions(set),
-            states: 0,
-            holds: 0,
-            violated: 0,
-            unknown: 0,
-            left_out: None,
-        };
-        match checker.compare_set(set, &()) {
+        let reason = match checker.compare_set(set, &()) {
             Ok(found) => {
-                let count = |verdict| {
-                    let all = found.results.iter();
-                    all.filter(|result| result.verdict == verdict).count()
-                };
-                let row = SetRow {
-                    states: states(&found),
-                    holds: count(Verdict::Holds),
-                    violated: count(Verdict::Violated),
-                    unknown: count(Verdict::Unknown),
-                    ..row
-                };
-                if row.holds + row.violated > 0 {
-                    compared.push((
-                        row,
-                        Known {
-                            set,
-                            compared: found,
-                        },
-                    ));
+                let row = SetRow::of(set, &found);
+                if row.is_of_use() {
+                    let known = Known {
+                        set,
+                        compared: found,
+                    };
+                    compared.push((row, known));
                     continue;
                 }
-                let reason = found.results.into_iter().find_map(|result| result.reason);
-                left_out.push(SetRow {
-                    left_out: Some(reason.unwrap_or_default()),
-                    ..row
-                });
+                let mut reasons = found.results.into_iter().filter_map(|one| one.reason);
+                reasons.next().unwrap_or_default()
             }
+            Err(error @ (CheckError::Concrete(_) | CheckError::Engine(_))) => return Err(error),
             Err(error) => {
-                left_out.push(SetRow {
-                    left_out: Some(error.to_string()),
-                    ..row
-                });
-                if matches!(error, CheckError::Concrete(_) | CheckError::Engine(_)) {
-                    return Err(error);
-                }
+                let reason = error.to_string();
                 refused.get_or_insert(error);
+                reason
             }
-        }
+        };
+        left_out.push(SetRow {
+            assumptions: assumptions(set),
+            left_out: Some(reason),
+            ..SetRow::default()
+        });
     }
     if let Some(error) = refused.filter(|_| compared.is_empty()) {
         return Err(error);

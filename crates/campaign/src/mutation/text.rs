@@ -54,6 +54,9 @@ fn cut(text: &str, most: usize) -> String {
 /// All answers, as the terminal shows them.
 pub fn text(findings: &Findings) -> String {
     let mut out = heading(findings);
+    if findings.sets.iter().all(|row| row.left_out.is_some()) {
+        return out;
+    }
     let survive = |row: &&Row| matches!(row.outcome, Outcome::Survives { .. });
     out += &section(
         "No property notices these changes:",

@@ -9,10 +9,8 @@ impl Parser<'_> {
 
     /// Expressions, each with its place.
     fn listed(&mut self) -> Read<(Vec<Expr>, Vec<Range<usize>>)> {
-        let from = self.here();
-        let mut list = vec![self.expression()?];
-        let mut places = vec![from..self.last_end];
-        while self.take(",")? {
+        let (mut list, mut places) = (Vec::new(), Vec::new());
+        loop {
             let from = self.here();
             list.push(self.expression()?);
             places.push(from..self.last_end);
@@ -21,6 +19,9 @@ impl Parser<'_> {
                     line: self.current.line,
                     message: "function or expression too complex".into(),
                 });
+            }
+            if !self.take(",")? {
+                break;
             }
         }
         Ok((list, places))
