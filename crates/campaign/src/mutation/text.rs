@@ -5,7 +5,7 @@ use std::fmt::Write;
 use lockproof_model::lock::{Mutant, Operator};
 use lockproof_trace::{Assumption, words};
 
-use super::{Findings, Outcome, Row, SetRow};
+use super::{Findings, Gain, Outcome, Row, SetRow};
 
 /// Longer pieces of a lock file are cut, in characters.
 const PIECE_CHARS: usize = 60;
@@ -153,12 +153,7 @@ fn said(row: &Row) -> String {
     match &row.outcome {
         Outcome::Survives { question, .. } => question.clone(),
         Outcome::Better { question, holds } => {
-            let gains = holds.iter().map(|gain| {
-                let set = set_name(&gain.assumptions);
-                format!("{} under {set}", gain.property)
-            });
-            let gains: Vec<String> = gains.collect();
-            format!("{question}\n        holds then: {}", gains.join("; "))
+            format!("{question}\n        holds then: {}", gains(holds))
         }
         Outcome::OutOfBounds { reason } | Outcome::Unknown { reason } => {
             let (before, after) = (piece(&row.before), piece(&row.after));
@@ -170,6 +165,25 @@ fn said(row: &Row) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// Each property once, with the sets under which it holds then.
+fn gains(holds: &[Gain]) -> String {
+    /// More sets are counted.
+    const SETS_MAX: usize = 3;
+    let mut properties: Vec<(&str, Vec<String>)> = Vec::new();
+    for gain in holds {
+        let set = set_name(&gain.assumptions);
+        match properties.iter_mut().find(|(id, _)| *id == gain.property) {
+            Some((_, sets)) => sets.push(set),
+            None => properties.push((&gain.property, vec![set])),
+        }
+    }
+    let told = properties.iter().map(|(id, sets)| match sets.len() {
+        0..=SETS_MAX => format!("{id} under {}", sets.join(", ")),
+        more => format!("{id} under {more} sets"),
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 /// `no faults`, or the faults.
