@@ -26,21 +26,16 @@ impl Reached {
 
     /// Adds what another search of an equal world came upon.
     pub(crate) fn add(&self, other: &Reached) {
-        for (flags, others) in [
-            (&self.poisons, &other.poisons),
-            (&self.commands, &other.commands),
-        ] {
-            for (flag, other) in flags.iter().zip(others) {
-                flag.fetch_or(other.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
-        }
-        for (flag, other) in [
-            (&self.rounded, &other.rounded),
-            (&self.acquired, &other.acquired),
-            (&self.released, &other.released),
-        ] {
+        let add = |flag: &AtomicBool, other: &AtomicBool| {
             flag.fetch_or(other.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
+        };
+        let all = |flags: &[AtomicBool], others: &[AtomicBool]| {
+            std::iter::zip(flags, others).for_each(|(flag, other)| add(flag, other));
+        };
+        all(&self.poisons, &other.poisons);
+        all(&self.commands, &other.commands);
+        all(&self.succeeded, &other.succeeded);
+        add(&self.rounded, &other.rounded);
     }
 
     /// What has been come upon so far, as a value of its own.
