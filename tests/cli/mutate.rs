@@ -188,6 +188,13 @@ fn what_hits_a_limit_is_neither_caught_nor_a_question() {
     let row = mutant(&found, "option", ("twice.lua", 7), "\"EX\", lock.ttl");
     assert_eq!(text(row, "outcome"), "out-of-bounds", "{row:#}");
     assert!(text(row, "reason").contains("3000 ticks"), "{row:#}");
+    // There is no time at all.
+    let said = place.run(&format!("mutate {lock} --timeout 0 --format json"));
+    assert_ne!(said.code, Some(FINE), "{said:#?}");
+    let found = findings(&said);
+    for outcome in ["caught", "equivalent", "better", "survive"] {
+        assert_eq!(found["summary"][outcome], 0, "{said:#?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use lockproof_model::check::{
     CheckError, CheckOptions, CheckResult, Checker, Compared, Memo, StopReason, Verdict,
 };
 use lockproof_model::lock::{LockError, LockFile, Mutant};
+use lockproof_model::world::closure::ClosureError;
 
 use super::{Gain, Known, Outcome, states, text};
 
@@ -108,8 +109,9 @@ impl Judge<'_> {
     fn is_limit(&self, reason: &str) -> bool {
         let most = self.options.explore.states_max.map(StopReason::StateLimit);
         let limits = [Some(StopReason::Stopped), most, Some(StopReason::TableFull)];
-        let mut limits = limits.into_iter().flatten();
-        limits.any(|limit| reason.contains(&limit.to_string()))
+        let limits = limits.into_iter().flatten().map(|limit| limit.to_string());
+        let mut limits = limits.chain([ClosureError::Stopped.to_string()]);
+        limits.any(|limit| reason.contains(&limit))
     }
 }
 
