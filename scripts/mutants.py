@@ -65,10 +65,7 @@ def survivors(answers):
     yield "| lock | place | before | after |"
     yield "|---|---|---|---|"
     for answer, row in rows(answers, "survives"):
-        before, after = code(row["before"]), code(row["after"])
-        if row["operator"] == "order":
-            before, after = code(row["source"]), "behind the next statement"
-        yield f"| `{answer['lock']}` | {place(row)} | {before} | {after} |"
+        yield f"| `{answer['lock']}` | {place(row)} | {change(row)} |"
 
 
 def better(answers):
@@ -80,7 +77,13 @@ def better(answers):
             names = [one["name"] for one in gain["assumptions"]] or ["no faults"]
             gains.setdefault(gain["property"], []).append(" + ".join(names))
         told = "; ".join(f"`{name}` under {sets(of)}" for name, of in gains.items())
-        yield f"| `{answer['lock']}` | {place(row)} | {code(row['before'])} | {code(row['after'])} | {told} |"
+        yield f"| `{answer['lock']}` | {place(row)} | {change(row)} | {told} |"
+
+
+def change(row):
+    if row["operator"] == "order":
+        return f"{code(row['source'])} | behind the next statement"
+    return f"{code(row['before'])} | {code(row['after'])}"
 
 
 def sets(names):
