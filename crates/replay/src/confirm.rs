@@ -63,15 +63,7 @@ impl Replay<'_> {
                 evidence: Vec::new(),
             },
             EFFECT => self.lost_update().await?,
-            READ_WRITE => {
-                let evidence = self.sightings();
-                Sight {
-                    expected: "a writer who holds the lock validly beside somebody else, or a command \
-                               that ends or shortens a reader's valid hold",
-                    seen: clash_of_valid(&holders) || !evidence.is_empty(),
-                    evidence,
-                }
-            }
+            READ_WRITE => self.broken_modes(&holders),
             "owner-only-release" => Sight::of(
                 "a command that takes away, overwrites, shortens or prolongs what another \
                  client wrote and validly holds",
@@ -126,6 +118,18 @@ impl Replay<'_> {
             });
         }
         holders
+    }
+
+    fn broken_modes(&self, holders: &[Holder]) -> Sight {
+        let expected = "a lock with modes, and a writer who holds it validly beside somebody else, or a \
+                        command that ends or shortens a reader's valid hold";
+        let modes = self.watch.as_ref().is_some_and(|watch| watch.has_modes);
+        let evidence = self.sightings();
+        Sight {
+            expected,
+            seen: modes && (clash_of_valid(holders) || !evidence.is_empty()),
+            evidence,
+        }
     }
 
     async fn tell_keys(&mut self, evidence: &mut Vec<String>) -> Result<(), Stop> {

@@ -93,9 +93,13 @@ impl Rig {
     /// from Sentinel, which ends the connections of a server that it demotes (Redis
     /// manual, "Sentinel client spec"). Its data goes when it follows the new one.
     pub(super) async fn end_old(&mut self, node: u8) -> Result<(), GateError> {
-        let old = &self.fleet.servers[self.old_place(node)?];
+        let at = self.old_place(node)?;
         let command = ["CLIENT", "KILL", "TYPE", "normal"];
-        replica::expect_ok(old, &command).await?;
+        replica::expect_ok(&self.fleet.servers[at], &command).await?;
+        // Who monitors is a normal client.
+        if let Some(listener) = self.listeners.get_mut(at) {
+            *listener = None;
+        }
         let server = self.second(node);
         self.wires.node_replaced(node, server).await?;
         Ok(())

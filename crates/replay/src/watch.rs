@@ -26,6 +26,8 @@ pub(super) struct Watch {
     pub property: String,
     pub rules: KeyRules,
     pub reentrant: bool,
+    /// Clients hold the lock as readers or as writers.
+    pub has_modes: bool,
     /// The first step of the move that violates.
     pub first: usize,
     /// What each node's servers held, from the first command to the last.
@@ -83,6 +85,7 @@ impl Watch {
                 keys: file.as_ref().map_or_else(Keys::default, |f| f.keys.clone()),
                 key: trace.setup.key.clone(),
             },
+            has_modes: file.as_ref().is_some_and(|file| file.has_modes),
             reentrant: file.is_some_and(|file| file.reentrant),
             versions: vec![Vec::new(); nodes],
             synced: vec![0; nodes],
