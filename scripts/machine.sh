@@ -31,6 +31,7 @@ has_browser() {
 # and a container that allow both. What is asked for is tried, in a network that goes
 # with the question.
 has_iptables() { has iptables; }
+has_spin() { has spin && has gcc; }
 has_own_network() {
     unshare --net iptables -w -A INPUT -p tcp --dport 1 -j DROP &>/dev/null
 }

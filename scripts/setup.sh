@@ -7,7 +7,7 @@
 #   (nothing)   a Redis server, if there is none, and Valkey, for which one of the built-in
 #               locks is made: all that `make run` needs
 #   --tests     all that `make test` uses: more servers, toxiproxy, the schema of Compose
-#               files, porcupine, chromium and its driver, iptables
+#               files, porcupine, chromium and its driver, iptables, spin
 #   --no-apt    leave the system alone: everything goes below target/
 #
 # As root on Debian what is missing comes from the system's packages. Without that,
@@ -176,6 +176,7 @@ if [ $tests = yes ]; then
     has_porcupine || fetch_porcupine
     has_browser || package "chromium and its driver" chromedriver chromium chromium-driver || true
     has_iptables || package iptables iptables iptables || true
+    has_spin || package spin spin spin || true
 fi
 
 if ! has_server; then

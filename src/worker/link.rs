@@ -21,6 +21,7 @@ use lockproof_redis::Reply;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 
 /// What came on one of the connections.
 #[derive(Debug)]
@@ -79,14 +80,21 @@ impl Lane {
 pub(super) struct Links {
     addresses: Vec<String>,
     open: BTreeMap<(Lane, u8), Link>,
+    /// On which connection each thread's last command went.
+    last: BTreeMap<u8, Lane>,
     /// Connections whose command was given up; kept so that they stay open.
     abandoned: Vec<Link>,
     arrivals: mpsc::UnboundedSender<Arrival>,
     requests: u64,
 }
 
-/// The way to one connection's task; dropping it closes the connection.
-type Link = mpsc::UnboundedSender<(u64, Vec<u8>)>;
+/// The way to one connection's task; dropping it closes the connection when no reply is
+/// awaited.
+struct Link {
+    inbox: mpsc::UnboundedSender<(u64, Vec<u8>)>,
+    /// Ends the task, and the connection with it.
+    task: AbortHandle,
+}
 
 impl Links {
     /// No connection yet; what comes of them goes to `arrivals`.
@@ -94,6 +102,7 @@ impl Links {
         Self {
             addresses,
             open: BTreeMap::new(),
+            last: BTreeMap::new(),
             abandoned: Vec::new(),
             arrivals,
             requests: 0,
@@ -107,25 +116,35 @@ impl Links {
             .addresses
             .get(usize::from(node))
             .ok_or_else(|| format!("there is no node {node}: `init` named fewer"))?;
-        let link = self
-            .open
-            .entry((Lane::of(thread, argv), node))
-            .or_insert_with(|| {
-                let (link, inbox) = mpsc::unbounded_channel();
-                tokio::spawn(Task::new(address.clone(), self.arrivals.clone()).run(inbox));
-                link
-            });
+        let lane = Lane::of(thread, argv);
+        self.last.insert(thread, lane);
+        let link = self.open.entry((lane, node)).or_insert_with(|| {
+            let (sender, inbox) = mpsc::unbounded_channel();
+            let task = Task::new(address.clone(), self.arrivals.clone()).run(inbox);
+            Link {
+                inbox: sender,
+                task: tokio::spawn(task).abort_handle(),
+            }
+        });
         self.requests += 1;
         // The task lives as long as this sender does.
-        let _ = link.send((self.requests, encode_request(argv)));
+        let _ = link.inbox.send((self.requests, encode_request(argv)));
         Ok(self.requests)
     }
 
     /// The thread has given up the command that it sent to `node`. A late
-    /// answer carries a number that nobody waits for.
+    /// answer carries a number that nobody waits for. If the command was about a
+    /// subscription, the connection is closed: nobody could tell any more what is
+    /// subscribed on it.
     pub fn abandon(&mut self, thread: u8, node: u8) {
-        self.abandoned
-            .extend(self.open.remove(&(Lane::Thread(thread), node)));
+        let lane = self.last.remove(&thread).unwrap_or(Lane::Thread(thread));
+        let Some(link) = self.open.remove(&(lane, node)) else {
+            return;
+        };
+        match lane {
+            Lane::Thread(_) => self.abandoned.push(link),
+            Lane::Subscriptions => link.task.abort(),
+        }
     }
 }
 

@@ -450,3 +450,25 @@ fn in_a_model_what_happens_between_two_ticks_is_left_open() {
         assert_eq!(p.view().threads, [(0, open)], "{comparison}");
     }
 }
+
+#[test]
+fn a_message_that_says_what_a_kept_one_says_is_dropped() {
+    let body = "subscribe('freed')\nsleep(10)\nlocal a = wait(5)\nlocal b = wait(5)\n\
+                return failed(a .. tostring(b))";
+    let mut p = begun(body);
+    step(&mut p, reply(0, Reply::Int(1)));
+    step(&mut p, message("x"));
+    step(&mut p, message("x"));
+    step(&mut p, advance(10));
+    step(&mut p, wake(0));
+    step(&mut p, advance(5));
+    assert_eq!(step(&mut p, wake(0)).outcome, failed("xnil"));
+}
+
+#[test]
+fn subscribe_is_no_command_but_a_word() {
+    let mut p = acquiring("redis('SUBSCRIBE', 'freed')\nreturn busy()");
+    let error = p.step(&acquire("t1")).unwrap_err().to_string();
+    assert!(error.contains("use subscribe(channel)"), "{error}");
+    assert!(error.contains(":"), "{error}");
+}

@@ -34,6 +34,8 @@ struct Follower<'s> {
     first: [Option<usize>; Safety::ALL.len()],
     /// Sent in the last move, and not yet named by the trace.
     fresh: Vec<u32>,
+    /// The same of messages that were published.
+    published: Vec<u32>,
     /// The tick that the trace tells next is the one of a drift.
     drifts: bool,
 }
@@ -50,6 +52,7 @@ pub fn follow(setup: &Setup, trace: &Trace) -> Result<Followed, String> {
         violates: 0,
         first: [None; Safety::ALL.len()],
         fresh: Vec::new(),
+        published: Vec::new(),
         drifts: false,
     };
     for (at, step) in trace.steps.iter().enumerate() {
@@ -149,6 +152,32 @@ impl Follower<'_> {
                 Ok(())
             }
             Event::Tick => self.act(Move::Tick, 0),
+            Event::Publish {
+                client,
+                node,
+                message,
+                channel,
+                payload,
+            } => {
+                let said = (channel.clone().into_bytes(), payload.clone().into_bytes());
+                let is_it = |id: &u32| {
+                    let at = self.state.message(*id);
+                    at.is_some_and(|at| {
+                        let one = &self.state.messages[at];
+                        (one.client, one.node) == (size(client), usize::from(*node))
+                            && *one.cargo == crate::world::Cargo::Published(said.clone())
+                    })
+                };
+                match self.published.iter().position(is_it) {
+                    Some(at) => {
+                        let id = self.published.remove(at);
+                        self.ids.insert(*message, id);
+                        Ok(())
+                    }
+                    // On a link that is cut.
+                    None => Ok(()),
+                }
+            }
             Event::Block { .. } => Err("WAIT".into()),
             Event::Fault { fault } => self.fault(fault),
         }
@@ -315,6 +344,7 @@ impl Follower<'_> {
             }
         }
         self.fresh = step.sent;
+        self.published = step.published;
         self.state = step.state;
     }
 }
@@ -323,7 +353,7 @@ impl Follower<'_> {
 fn held_after(rest: &[&Event]) -> usize {
     for event in rest {
         match event {
-            Event::Send { .. } | Event::Outcome { .. } => {}
+            Event::Send { .. } | Event::Outcome { .. } | Event::Publish { .. } => {}
             Event::Fault {
                 fault: FaultEvent::Lose { .. },
             } => {}

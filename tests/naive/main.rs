@@ -17,6 +17,7 @@ mod owners;
 mod search;
 mod shrink;
 mod step;
+mod subscriptions;
 mod time;
 mod world;
 
@@ -62,7 +63,7 @@ const SETS: [&str; 19] = [
 ];
 
 /// Locks of which each command stands in another one as well: under these sets only.
-const SIMPLE: [&str; 9] = [
+const SIMPLE: [&str; 10] = [
     "exists-set",
     "setnx-del",
     "setnx-expire-lua",
@@ -72,6 +73,7 @@ const SIMPLE: [&str; 9] = [
     "reentrant-hash-renewed",
     "rw-hash",
     "rw-two-keys",
+    "redisson-watchdog",
 ];
 const FEW: [&str; 5] = ["", "client-pause", "loss", "node-restart-none", "failover"];
 

@@ -3,6 +3,7 @@
 use lockproof_model::lock::{Op, Phase, Waiting};
 use lockproof_model::world::catalogue::Fault;
 
+use crate::subscriptions;
 use crate::time;
 use crate::world::{Cargo, Cut, Setup, State};
 
@@ -209,15 +210,15 @@ fn message_moves(setup: &Setup, state: &State, moves: &mut Vec<Move>) {
         let id = message.id;
         match *message.cargo {
             Cargo::Request(_) => moves.push(Move::Execute { id, order: 0 }),
-            Cargo::Reply(_) | Cargo::Broken | Cargo::Refused
-                if state.clients[message.client].runs() =>
-            {
-                moves.push(Move::Deliver { id });
+            Cargo::Reply(_) | Cargo::Broken | Cargo::Refused | Cargo::Published(_) => {
+                let runs = state.clients[message.client].runs();
+                if runs && !subscriptions::is_behind(state, message) {
+                    moves.push(Move::Deliver { id });
+                }
             }
-            Cargo::Reply(_) | Cargo::Broken | Cargo::Refused => {}
         }
         if !matches!(*message.cargo, Cargo::Broken | Cargo::Refused) {
-            if state.left(setup, Fault::Loss) > 0 {
+            if state.left(setup, Fault::Loss) > 0 && subscriptions::can_be_lost(state, message) {
                 moves.push(Move::Lose { id });
             }
             if state.left(setup, Fault::Delay) > 0 && message.allowance == 0 {

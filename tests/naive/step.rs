@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use lockproof_model::lock::{Input, LockError, Mode, Op, Output, Phase, Program};
 use lockproof_model::world::catalogue::{Fault, Safety};
-use lockproof_redis::ScriptEngine;
+use lockproof_redis::{ScriptEngine, Server};
 use lockproof_trace::CONNECTION_FAILED;
 
 use crate::moves::{Action, Move};
 use crate::owners::{Effect, Sender};
-use crate::world::{Cargo, Cut, Message, Node, Setup, State, Store};
-use crate::{judge, time};
+use crate::world::{Cargo, Cut, Ear, Message, Node, Setup, State, Store};
+use crate::{judge, subscriptions, time};
 
 /// A state in the making, and what its move violates.
 pub struct Step<'s> {
@@ -19,6 +19,8 @@ pub struct Step<'s> {
     pub violates: u32,
     /// Requests sent in this move.
     pub sent: Vec<u32>,
+    /// Messages that were published.
+    pub published: Vec<u32>,
     /// How many orders an execution had to choose from.
     pub orders: u32,
     /// An acquire succeeded.
@@ -70,6 +72,7 @@ impl<'s> Step<'s> {
             violates: 0,
             sent: Vec::new(),
             orders: 1,
+            published: Vec::new(),
             acquired: None,
             released: None,
         }
@@ -94,14 +97,19 @@ impl<'s> Step<'s> {
             Move::Execute { id, order } => self.execute(engine, id, order)?,
             Move::Deliver { id } => self.deliver(id)?,
             Move::Write { client } => judge::write(self, client),
-            Move::Tick => time::tick(setup, &mut self.state, None)?,
+            Move::Tick => {
+                subscriptions::judge(self);
+                time::tick(setup, &mut self.state, None)?;
+            }
             Move::Drift { client, ticks } => {
                 self.state.spend(setup, Fault::ClientDrift);
+                subscriptions::judge(self);
                 time::tick(setup, &mut self.state, Some((client, ticks)))?;
             }
             Move::Resume { client } => self.resume(client)?,
             Move::Heal { client, node } => {
                 self.state.cut[client * setup.nodes() + node] = Cut::Open;
+                subscriptions::healed(self, client, node);
             }
             Move::Crash { client } => {
                 self.state.spend(setup, Fault::ClientCrash);
@@ -133,7 +141,8 @@ impl<'s> Step<'s> {
             Move::Lose { id } => {
                 self.state.spend(setup, Fault::Loss);
                 let at = self.at(id)?;
-                self.state.messages.remove(at);
+                let message = self.state.messages.remove(at);
+                subscriptions::lost(self, &message);
             }
             Move::Cut { client, node, cut } => {
                 let fault = match cut {
@@ -196,6 +205,7 @@ impl<'s> Step<'s> {
 
     /// Links swallow what is on them.
     fn swallow(&mut self) {
+        subscriptions::swallowed(self);
         let (cut, nodes) = (&self.state.cut, self.setup.nodes());
         let swallowed =
             |m: &Message| cut[m.client * nodes + m.node].swallows(m.is_request()) && !m.held;
@@ -235,6 +245,9 @@ impl<'s> Step<'s> {
         let counted = judge::end_of_attempt(self, client, input);
         let now = self.state.tick;
         let one = self.state.client_mut(client);
+        if let Input::Reply { thread, .. } | Input::Fail { thread, .. } = input {
+            one.asking.remove(thread);
+        }
         let output = one.program.step(input)?;
         let after = one.program.view();
         one.ghost.late = false;
@@ -281,6 +294,9 @@ impl<'s> Step<'s> {
 
     fn send(&mut self, client: usize, output: &Output, releases: bool) {
         for thread in &output.abandoned {
+            if let Some(node) = self.state.client_mut(client).asking.remove(thread) {
+                subscriptions::hang_up(&mut self.state, self.setup.nodes(), client, node);
+            }
             self.state.messages.retain_mut(|message| {
                 if message.client == client && message.thread == *thread && message.awaited {
                     message.awaited = false;
@@ -295,6 +311,12 @@ impl<'s> Step<'s> {
             let id = self.state.next_id;
             self.state.next_id += 1;
             let node = usize::from(request.node);
+            let listens = subscriptions::subscribes(&request.argv);
+            if listens {
+                let one = self.state.client_mut(client);
+                one.asking.insert(request.thread, node);
+                one.seal();
+            }
             if self.state.cut[client * self.setup.nodes() + node].swallows(true) {
                 continue;
             }
@@ -310,6 +332,7 @@ impl<'s> Step<'s> {
                 gives: releases || request.thread != 0,
                 reads: view.mode == Mode::Read,
                 leaves: leaves && request.thread == 0,
+                listens,
                 cargo: Arc::new(match self.state.nodes[node].down {
                     Some(_) => Cargo::Refused,
                     None => Cargo::Request(request.argv.clone()),
@@ -326,8 +349,11 @@ impl<'s> Step<'s> {
         };
         let mut store = self.state.nodes[message.node].store.clone();
         let before = store.server.clone();
+        let held = subscriptions::is_held(self);
         store.server.set_order(order);
-        let reply = store.server.execute(engine, message.client as u32, argv);
+        subscriptions::tune_in(self, message.node, &mut store.server);
+        let connection = subscriptions::connection(message.client, argv);
+        let reply = store.server.execute(engine, connection, argv);
         let notes = store.server.take_notes();
         store.server.set_order(0);
         store.server.forget_scripts();
@@ -348,7 +374,9 @@ impl<'s> Step<'s> {
         }
         judge::executed(self, &message, &effect)?;
         self.take_effect(&message, &effect);
-        self.write_to(message.node, store);
+        let node = message.node;
+        let mut said = Server::default();
+        std::mem::swap(&mut said, &mut store.server);
         if message.awaited {
             let cargo = Arc::new(Cargo::Reply(reply));
             self.state.messages.push(Message {
@@ -357,6 +385,10 @@ impl<'s> Step<'s> {
                 ..message
             });
         }
+        subscriptions::tune_out(self, node, &mut said);
+        store.server = said;
+        self.write_to(node, store);
+        self.state.freed = !subscriptions::is_held(self) && (self.state.freed || held);
         Ok(())
     }
 
@@ -399,6 +431,10 @@ impl<'s> Step<'s> {
         let message = self.state.messages.remove(at);
         let thread = message.thread;
         let input = match &*message.cargo {
+            Cargo::Published((channel, payload)) => Input::Message {
+                channel: String::from_utf8_lossy(channel).into_owned(),
+                payload: String::from_utf8_lossy(payload).into_owned(),
+            },
             Cargo::Reply(reply) => Input::Reply {
                 thread,
                 reply: reply.clone(),
@@ -447,10 +483,13 @@ impl<'s> Step<'s> {
                 ..Default::default()
             };
         });
+        let nodes = self.setup.nodes();
+        self.state.ears[client * nodes..][..nodes].fill(Ear::Nothing);
+        self.state.client_mut(client).asking.clear();
         self.state.messages.retain_mut(|message| {
             if message.client == client {
                 message.awaited = false;
-                return message.is_request() && !message.held;
+                return message.is_request() && !message.held && !message.listens;
             }
             true
         });
@@ -487,8 +526,14 @@ impl<'s> Step<'s> {
     }
 
     fn break_connections(&mut self, node: usize) {
+        let nodes = self.setup.nodes();
+        for client in 0..self.setup.clients {
+            self.state.ears[client * nodes + node] = Ear::Nothing;
+        }
+        self.state.freed = false;
         self.state.messages.retain_mut(|message| {
             if message.node == node && *message.cargo != Cargo::Refused {
+                message.listens = false;
                 message.cargo = Arc::new(Cargo::Broken);
                 message.allowance = 0;
                 message.held = false;

@@ -55,7 +55,12 @@ fn can_act(state: &State, client: usize) -> bool {
 fn may_stay(setup: &Setup, state: &State, message: &Message) -> bool {
     let client = &state.clients[message.client];
     let spins = setup.spins && message.awaited && client.runs() && !client.ghost.late;
-    message.allowance > 0 || message.held || spins || !message.is_request() && !client.runs()
+    let behind = crate::subscriptions::is_behind(state, message);
+    behind
+        || message.allowance > 0
+        || message.held
+        || spins
+        || !message.is_request() && !client.runs()
 }
 
 /// A tick passed over a client that spins; the reply is about to come.

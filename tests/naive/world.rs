@@ -116,6 +116,18 @@ pub enum Cargo {
     Broken,
     /// No connection was made.
     Refused,
+    /// Channel and text.
+    Published((Bytes, Bytes)),
+}
+
+/// What of a channel reaches a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ear {
+    #[default]
+    Nothing,
+    Hears(Bytes),
+    /// The server sends it, and nothing arrives.
+    Deaf(Bytes),
 }
 
 #[derive(Clone, Debug)]
@@ -136,6 +148,8 @@ pub struct Message {
     pub reads: bool,
     /// It is part of the release of a last hold.
     pub leaves: bool,
+    /// It goes, or comes, on a subscription.
+    pub listens: bool,
     pub cargo: Arc<Cargo>,
 }
 
@@ -144,11 +158,16 @@ impl Message {
         matches!(*self.cargo, Cargo::Request(_))
     }
 
-    fn print(&self) -> u128 {
+    /// It comes on a subscription, behind what came before.
+    pub fn comes(&self) -> bool {
+        self.listens && !self.is_request()
+    }
+
+    fn print(&self, place: usize) -> u128 {
         print(&(
             (self.client, self.thread, self.node, self.awaited),
             (self.allowance, self.held, self.gives, &self.cargo),
-            (self.reads, self.leaves),
+            (self.reads, self.leaves, self.listens, place),
         ))
     }
 }
@@ -188,6 +207,8 @@ pub struct Ghost {
 pub struct Client {
     pub program: Program,
     pub ghost: Ghost,
+    /// By thread: the node of a command about a subscription that it waits for.
+    pub asking: std::collections::BTreeMap<u8, usize>,
     print: u128,
 }
 
@@ -196,6 +217,7 @@ impl Client {
         let mut client = Client {
             program,
             ghost: Ghost::default(),
+            asking: Default::default(),
             print: 0,
         };
         client.seal();
@@ -209,7 +231,12 @@ impl Client {
         } else {
             self.program.key()
         };
-        self.print = print(&(key, &self.ghost));
+        self.print = print(&(key, &self.ghost, &self.asking));
+    }
+
+    /// A thread of its waits for the answer to a command about a subscription at a node.
+    pub fn asks(&self, node: usize) -> bool {
+        self.asking.values().any(|asked| *asked == node)
     }
 
     pub fn runs(&self) -> bool {
@@ -307,6 +334,10 @@ pub struct State {
     /// The guarded counter.
     pub counter: u32,
     pub next_id: u32,
+    /// By client and node: what it listens to.
+    pub ears: Vec<Ear>,
+    /// A command has taken the lock away from the first node, and none has brought it back.
+    pub freed: bool,
 }
 
 impl State {
@@ -328,6 +359,8 @@ impl State {
             budget: setup.switches.iter().map(|switch| switch.budget).collect(),
             counter: 0,
             next_id: 1,
+            ears: vec![Ear::Nothing; setup.clients * setup.nodes()],
+            freed: false,
         })
     }
 
@@ -336,9 +369,19 @@ impl State {
     pub fn print(&self) -> u128 {
         let clients: Vec<u128> = self.clients.iter().map(|client| client.print).collect();
         let nodes: Vec<u128> = self.nodes.iter().map(|node| node.print).collect();
-        let mut messages: Vec<u128> = self.messages.iter().map(Message::print).collect();
+        let place = |at: usize| {
+            let one = &self.messages[at];
+            let same = |m: &&Message| (m.client, m.node) == (one.client, one.node) && m.comes();
+            match one.comes() {
+                true => self.messages[..=at].iter().filter(same).count(),
+                false => 0,
+            }
+        };
+        let messages = self.messages.iter().enumerate();
+        let mut messages: Vec<u128> = messages.map(|(at, one)| one.print(place(at))).collect();
         messages.sort_unstable();
         let rest = (&self.cut, &self.budget, self.counter, self.tick);
+        let rest = (rest, &self.ears, self.freed);
         print(&(clients, nodes, messages, rest))
     }
 

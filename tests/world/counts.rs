@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 115] = [
+const PINNED: [Pinned; 121] = [
     pinned("token", USUAL, "", (166, 390, 10), ""),
     pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
@@ -152,6 +152,12 @@ const PINNED: [Pinned; 115] = [
     pinned("rw-hash", USUAL, "", (1486, 3586, 22), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release lease honest-outcome read-write-exclusion"),
     pinned("rw-hash", USUAL, "client-crash", (4980, 12_704, 28), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release lease no-orphan honest-outcome read-write-exclusion"),
     pinned("rw-hash", USUAL, "node-restart-none", (5482, 14_990, 22), "TWICE owner-only-release lease honest-outcome read-write-exclusion"),
+    pinned("redisson", USUAL, "", (36_072, 96_994, 55), ""),
+    pinned("redisson", USUAL, "client-crash", (44_268, 179_186, 55), ""),
+    pinned("redisson", USUAL, "loss", (320_424, 860_066, 71), "TWICE reentrancy release-frees no-lost-wake-up"),
+    pinned("redisson-watchdog", USUAL, "", (59_928, 193_814, 55), ""),
+    pinned("redisson-watchdog", USUAL, "client-crash", (71_492, 335_386, 55), ""),
+    pinned("redisson-watchdog", USUAL, "loss", (671_188, 2_215_240, 66), "TWICE reentrancy no-orphan release-frees no-lost-wake-up"),
     pinned("delifeq", USUAL, "", (166, 390, 10), ""),
     pinned("delifeq", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("delifeq", USUAL, "node-flush", (932, 2652, 17), "TWICE lease"),
@@ -232,6 +238,12 @@ fn worlds_of_the_simpler_locks_have_their_sizes() {
 fn worlds_of_locks_with_readers_and_writers_have_their_sizes() {
     verify("rw-two-keys");
     verify("rw-hash");
+}
+
+#[test]
+fn worlds_of_locks_that_wait_for_messages_have_their_sizes() {
+    verify("redisson");
+    verify("redisson-watchdog");
 }
 
 #[test]

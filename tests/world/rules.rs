@@ -269,7 +269,11 @@ fn a_dead_primary_breaks_its_connections() {
     drive.acquire(A).take(Move::Failover { node: 0, lost: 0 });
     assert!(drive.requests(A).is_empty());
     let slot = drive.messages(A)[0].0;
-    drive.take(Move::Deliver { client: A, slot });
+    drive.take(Move::Deliver {
+        client: A,
+        slot,
+        more: false,
+    });
     assert!(drive.messages(A).is_empty());
 }
 
@@ -409,7 +413,11 @@ fn a_restart_breaks_the_commands_in_flight_and_only_waiting_clients_hear_of_it()
     drive.acquire(A).take(Move::RestartAlways { node: 0 });
     assert!(drive.requests(A).is_empty());
     let slot = drive.messages(A)[0].0;
-    drive.take(Move::Deliver { client: A, slot });
+    drive.take(Move::Deliver {
+        client: A,
+        slot,
+        more: false,
+    });
     assert!(drive.messages(A).is_empty());
     assert!(drive.offers(Move::Call {
         client: A,
@@ -452,7 +460,11 @@ fn a_link_that_is_cut_one_way_swallows_that_way_alone() {
     let mut drive = token("partition-one-way");
     drive.acquire(A).execute(A, "SET").take(cut(false));
     let slot = drive.messages(A)[0].0;
-    drive.take(Move::Deliver { client: A, slot });
+    drive.take(Move::Deliver {
+        client: A,
+        slot,
+        more: false,
+    });
     drive.release(A);
     assert!(drive.requests(A).is_empty());
 }
@@ -519,13 +531,23 @@ fn who_calls_a_server_that_is_gone_is_refused_and_hears_of_it_before_the_next_ti
     assert_eq!(drive.keyspace(), "");
     let (slot, broken) = drive.messages(B)[0];
     assert_eq!(broken.content, Content::Broken);
-    drive.take(Move::Deliver { client: B, slot }).acquire(B);
+    drive
+        .take(Move::Deliver {
+            client: B,
+            slot,
+            more: false,
+        })
+        .acquire(B);
     let (slot, refused) = drive.messages(B)[0];
     assert_eq!(refused.content, Content::Refused);
     assert!(!drive.ticks());
     // The server may be back before it calls again.
     drive.take(Move::NodeUp { node: 0 });
-    drive.take(Move::Deliver { client: B, slot });
+    drive.take(Move::Deliver {
+        client: B,
+        slot,
+        more: false,
+    });
     drive.acquire(B).answer(B);
     assert!(drive.world.believes(&drive.state, 1));
 }

@@ -48,7 +48,7 @@ fn run_argv(keyspace: &Keyspace, client: u8, argv: &[Bytes]) -> Executed {
         keyspace,
         Author::alone(client),
         argv,
-        false,
+        (false, 0),
     )
 }
 

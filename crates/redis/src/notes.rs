@@ -40,6 +40,9 @@ pub struct Notes {
     /// How many comparisons of times in a script were open; see
     /// [`super::Server::set_answers`].
     pub opened: u32,
+    /// Messages that were published, in order: channel and payload. Only where a caller
+    /// says how many listen (see [`super::Server::set_listeners`]).
+    pub published: Vec<(Bytes, Bytes)>,
 }
 
 impl Notes {

@@ -13,7 +13,7 @@ use super::Stop;
 use super::content::{Content, Entry, shown};
 use super::drive::Trial;
 use super::report::Confirmation;
-use super::rig::{EFFECT, READ_WRITE};
+use super::rig::{EFFECT, NO_LOST_WAKE_UP, READ_WRITE};
 use super::run::Replay;
 use super::watch::Completed;
 
@@ -74,6 +74,10 @@ impl Replay<'_> {
             "no-orphan" => self.orphans().await?,
             "honest-outcome" => self.false_success().await?,
             "deadlock-freedom" => self.nobody_can_acquire().await?,
+            NO_LOST_WAKE_UP => Sight::of(
+                "a client that waits for a message, while the lock is free and none is on its way",
+                self.sightings(),
+            ),
             "release-frees" => self.release_frees_nothing().await?,
             other => {
                 return Err(Stop::NotReplayable(format!(

@@ -74,6 +74,10 @@ impl Replay<'_> {
     /// Ends whatever holds clients, servers and links up.
     pub(super) async fn end_faults(&mut self) -> Result<(), Stop> {
         self.cut.clear();
+        self.mute.clear();
+        for link in self.deaf.clone() {
+            self.hears_again(link).await?;
+        }
         for client in 0..self.trace.setup.clients {
             let state = self.state(client)?;
             if state.paused && !state.crashed {
@@ -214,14 +218,18 @@ impl Replay<'_> {
                         return Ok(true);
                     }
                 }
-                (Fate::Arrives, Stage::Reply(_)) if crashed => {}
+                (Fate::Arrives, Stage::Reply(_) | Stage::Push(_)) if crashed => {}
+                (Fate::Arrives, Stage::Push(_)) => {
+                    self.deliver(key, false).await?;
+                    return Ok(true);
+                }
                 (Fate::Arrives, Stage::Reply(_)) => {
                     self.deliver(key, !awaited).await?;
                     return Ok(true);
                 }
             }
         }
-        Ok(false)
+        self.pass_messages_on().await
     }
 
     /// A WAIT is passed on and answered, or its node holds it back.

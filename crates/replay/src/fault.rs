@@ -20,6 +20,7 @@ impl Replay<'_> {
                 self.rig.forget_client(*client);
                 self.state(*client)?.crashed = true;
                 self.watch_call(*client);
+                self.stop_listening(*client).await?;
                 // What it had not sent, it never sends.
                 self.doom(Fate::Vanishes, |key, message| {
                     key.0 == *client && message.held
@@ -127,9 +128,13 @@ impl Replay<'_> {
             // What is lost of replies, and of requests that are on their way, the trace
             // says itself.
             FaultEvent::LinkCut {
+                client,
+                node,
                 only: Some(Way::Replies),
-                ..
-            } => Ok(()),
+            } => {
+                self.mute.insert((*client, *node));
+                Ok(())
+            }
             FaultEvent::LinkCut {
                 client,
                 node,
@@ -144,6 +149,8 @@ impl Replay<'_> {
                 only: None,
             } => {
                 self.cut.insert((*client, *node));
+                self.mute.insert((*client, *node));
+                self.swallow_messages((*client, *node));
                 self.doom(Fate::Vanishes, |key, message| {
                     (key.0, key.1) == (*client, *node) && !message.held
                 });
@@ -151,7 +158,8 @@ impl Replay<'_> {
             }
             FaultEvent::LinkHeal { client, node } => {
                 self.cut.remove(&(*client, *node));
-                Ok(())
+                self.mute.remove(&(*client, *node));
+                self.hears_again((*client, *node)).await
             }
             FaultEvent::Delay { .. } | FaultEvent::Overrun { .. } => Ok(()),
         }
@@ -166,6 +174,7 @@ impl Replay<'_> {
             self.rig.forget_client(client);
             offset_ms = self.state(client)?.offset_ms;
         }
+        self.stop_listening(client).await?;
         self.doom(Fate::Vanishes, |key, message| {
             let lost = message.held || matches!(message.stage, Stage::Reply(_));
             key.0 == client && lost

@@ -31,6 +31,7 @@ mod replica;
 mod report;
 mod rig;
 mod run;
+mod subscriptions;
 mod watch;
 mod wire;
 

@@ -12,7 +12,7 @@ use super::compare::{self, command_text, reply_text};
 use super::content::Author;
 use super::refusals::Refused;
 use super::run::Replay;
-use super::wire::{HeldReply, HeldRequest, MessagePlace};
+use super::wire::{HeldPush, HeldReply, HeldRequest, MessagePlace};
 
 /// A command's name in a trace: client, node and number.
 pub(super) type Key = (u8, u8, u32);
@@ -34,6 +34,8 @@ pub(super) struct InFlight {
     pub awaited: bool,
     /// Its client was paused before it had sent it.
     pub held: bool,
+    /// It begins or ends a subscription.
+    pub subscribes: bool,
     pub fate: Fate,
 }
 
@@ -58,6 +60,8 @@ pub(super) enum Stage {
     Blocked(HeldRequest),
     /// Its reply is held before the client.
     Reply(HeldReply),
+    /// A published message is held before the client.
+    Push(HeldPush),
     /// Lost, delivered, or refused: nothing of it is held.
     Gone,
 }
@@ -101,7 +105,13 @@ impl Replay<'_> {
                 }
             }
         };
-        self.file(key, thread, stage)
+        self.file(key, thread, stage)?;
+        let name = argv.first().map_or("", String::as_str);
+        let words = ["subscribe", "unsubscribe"];
+        if let Some(message) = self.messages.get_mut(&key) {
+            message.subscribes = words.iter().any(|word| name.eq_ignore_ascii_case(word));
+        }
+        Ok(())
     }
 
     /// The bytes of a command come to the proxy, which holds them.
@@ -126,6 +136,7 @@ impl Replay<'_> {
             server,
             awaited: true,
             held: false,
+            subscribes: false,
             fate: Fate::Arrives,
         };
         self.messages.insert(key, message);
@@ -237,6 +248,7 @@ impl Replay<'_> {
     pub(super) async fn deliver(&mut self, key: Key, ignored: bool) -> Result<(), Stop> {
         let reply = match self.take_stage(key)? {
             Stage::Reply(reply) => reply,
+            Stage::Push(push) => return self.hear(key, push).await,
             _ => return Err(self.senseless("delivers a reply that is not held")),
         };
         let thread = self.thread_of(key);
@@ -319,6 +331,7 @@ impl Replay<'_> {
         match (self.take_stage(key)?, reply) {
             (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request).await?),
             (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply).await?),
+            (Stage::Push(_), true) => self.lose_push(key).await,
             // Its server died before it answered a WAIT, and nobody hears of it.
             (Stage::Blocked(_), true) | (Stage::Unsent(_), false) => Ok(()),
             _ => Err(self.senseless("loses what is not held")),
@@ -338,8 +351,15 @@ impl Replay<'_> {
         }
     }
 
-    /// A thread gave up what it waited for.
+    /// A thread gave up what it waited for. If that was about a subscription, the client
+    /// has closed its connection.
     pub(super) fn give_up(&mut self, client: u8, thread: u8) {
+        let subscribed = |(key, message): (&Key, &InFlight)| {
+            let waits = message.thread == thread && message.awaited && message.subscribes;
+            (key.0 == client && waits).then_some((client, key.1))
+        };
+        let closed: Vec<(u8, u8)> = self.messages.iter().filter_map(subscribed).collect();
+        self.closed.extend(closed);
         let own = self.messages.iter_mut().filter(|(key, _)| key.0 == client);
         for (_, message) in own.filter(|(_, message)| message.thread == thread) {
             message.awaited = false;
@@ -369,6 +389,7 @@ impl Stage {
         match self {
             Self::Request(request) | Self::Blocked(request) => Some(request.place),
             Self::Reply(reply) => Some(reply.place),
+            Self::Push(push) => Some(push.place),
             Self::Gone | Self::Unsent(_) => None,
         }
     }

@@ -67,6 +67,9 @@ pub(super) const EFFECT: &str = "mutual-exclusion-effect";
 /// The property of locks with modes.
 pub(super) const READ_WRITE: &str = "read-write-exclusion";
 
+/// The property of locks whose clients wait for messages.
+pub(super) const NO_LOST_WAKE_UP: &str = "no-lost-wake-up";
+
 /// What a restart leaves of a log.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kept {

@@ -36,6 +36,12 @@ pub(super) struct Replay<'a> {
     pub unnoticed: BTreeSet<(u8, u8)>,
     /// Links (client, node) that are cut.
     pub cut: BTreeSet<(u8, u8)>,
+    /// Links of a client to a node that swallow what the node sends.
+    pub mute: BTreeSet<(u8, u8)>,
+    /// Links on which nothing of a subscription arrives any more.
+    pub deaf: BTreeSet<(u8, u8)>,
+    /// Subscriptions whose client has closed their connection.
+    pub closed: Vec<(u8, u8)>,
     /// What is noted for the violated property, if the trace names one.
     pub watch: Option<Watch>,
 }
@@ -100,6 +106,9 @@ impl<'a> Replay<'a> {
             synced: Vec::new(),
             unnoticed: BTreeSet::new(),
             cut: BTreeSet::new(),
+            mute: BTreeSet::new(),
+            deaf: BTreeSet::new(),
+            closed: Vec::new(),
         }
     }
 
@@ -113,6 +122,7 @@ impl<'a> Replay<'a> {
                 self.refuse_what_will_be_refused().await?;
             }
             self.step(&step.event).await?;
+            self.close_subscriptions().await?;
             if self.group_ends(at) {
                 self.compare_views(step)?;
             }
@@ -143,6 +153,16 @@ impl<'a> Replay<'a> {
                 message,
                 reply,
             } => self.execute((*client, *node, *message), reply).await,
+            Event::Publish {
+                client,
+                node,
+                message,
+                channel,
+                payload,
+            } => {
+                self.published((*client, *node, *message), channel, payload)
+                    .await
+            }
             Event::Block {
                 client,
                 node,
@@ -282,6 +302,7 @@ impl<'a> Replay<'a> {
 
     pub async fn tick(&mut self) -> Result<(), Stop> {
         let tick_ms = self.trace.setup.tick_ms;
+        self.watch_waiting().await?;
         self.note("did", format!("all clocks advance by {tick_ms} ms"));
         self.rig.advance_servers(tick_ms).await?;
         for client in 0..self.trace.setup.clients {
@@ -354,6 +375,7 @@ impl<'a> Replay<'a> {
             if state.crashed || state.paused {
                 continue;
             }
+            self.no_message_is_left(client)?;
             let id = self.rig.client(client)?.fresh_id();
             self.input(client, ToClient::Advance { id, ms: 0 }).await?;
             let arrived = self.rig.client(client)?.drain()?;
@@ -411,7 +433,10 @@ impl From<Mismatch> for Stop {
 }
 
 pub(super) fn is_consequence(event: &Event) -> bool {
-    matches!(event, Event::Send { .. } | Event::Outcome { .. })
+    matches!(
+        event,
+        Event::Send { .. } | Event::Outcome { .. } | Event::Publish { .. }
+    )
 }
 
 /// A pause that holds back what the client was about to send belongs to what the

@@ -10,15 +10,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use lockproof_lab::client::protocol::{Ended, Mode, View};
-use lockproof_model::lock::{Keys, LockFile};
+use lockproof_model::lock::{Keys, LockFile, Role};
 use lockproof_redis::Reply;
 use lockproof_trace::{Event, Outcome, Trace};
 
 use super::Stop;
 use super::compare::command_text;
 use super::content::{self, Content, Effect, KeyRules};
-use super::messages::Key;
-use super::rig::{EFFECT, READ_WRITE};
+use super::messages::{Key, Stage};
+use super::rig::{EFFECT, NO_LOST_WAKE_UP, READ_WRITE};
 use super::run::{ClientState, Replay, holds_back, is_consequence, is_loss};
 
 /// What was noted.
@@ -43,6 +43,8 @@ pub(super) struct Watch {
     pub writes: i64,
     /// Requests that a pause held back.
     pub held_back: Vec<String>,
+    /// A command has taken the lock away on a node, and none has brought it back.
+    pub freed: bool,
 }
 
 /// What was noted of a client.
@@ -94,6 +96,7 @@ impl Watch {
             ends: Vec::new(),
             writes: 0,
             held_back: Vec::new(),
+            freed: false,
         })
     }
 
@@ -229,6 +232,11 @@ impl Replay<'_> {
             return Ok(());
         };
         let effect = content::compare(&before, &mut after, &told, author, &watch.rules);
+        let is_held = |content: &Content| {
+            let mut keys = content.keys();
+            keys.any(|key| watch.rules.role(key) == Role::Lock)
+        };
+        watch.freed = !is_held(&after) && (watch.freed || is_held(&before));
         if effect.changed {
             watch.versions[usize::from(node)].push(after);
         }
@@ -386,6 +394,45 @@ impl Replay<'_> {
     }
 
     /// A tick passed.
+    /// Time is about to pass: who waits for a message, while the lock is free and none is
+    /// on its way?
+    pub(super) async fn watch_waiting(&mut self) -> Result<(), Stop> {
+        let at = self.at;
+        let asked = |watch: &Watch| watch.property == NO_LOST_WAKE_UP && at >= watch.first;
+        if !self
+            .watch
+            .as_ref()
+            .is_some_and(|watch| asked(watch) && watch.freed)
+        {
+            return Ok(());
+        }
+        let content = self.node_content(0).await?;
+        for client in 0..self.trace.setup.clients {
+            let told = self
+                .messages
+                .iter()
+                .any(|(key, message)| key.0 == client && matches!(message.stage, Stage::Push(_)));
+            let state = self.state(client)?;
+            let caller = |view: &View| {
+                let mut threads = view.threads.iter();
+                threads.any(|thread| thread.thread == 0 && thread.waits_for == "message")
+            };
+            let runs = !state.crashed && !state.paused && state.phase() == "acquiring";
+            let waits = runs && !told && state.view.as_ref().is_some_and(caller);
+            let Some(watch) = &mut self.watch else {
+                return Ok(());
+            };
+            let mut keys = content.keys();
+            if waits && !keys.any(|key| watch.rules.role(key) == Role::Lock) {
+                watch.sightings.push(format!(
+                    "client {client} waits for a message while the lock, which a command took \
+                     away, is not there, and no message is on its way to it"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn watch_tick(&mut self) {
         let Some(watch) = &mut self.watch else {
             return;

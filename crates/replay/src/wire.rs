@@ -57,6 +57,16 @@ pub enum WireError {
         /// The command.
         command: String,
     },
+    /// A message that the node should have sent to a client that listens has not come.
+    #[error("node {node} sent client {client} no message within {waited_ms} ms")]
+    NoMessage {
+        /// Who listens.
+        client: u8,
+        /// To which node.
+        node: u8,
+        /// How long it was awaited.
+        waited_ms: u64,
+    },
     /// A request was passed on, and the node did not answer.
     #[error("node {node} did not answer within {waited_ms} ms: {command}")]
     NoReply {
@@ -108,6 +118,13 @@ pub(super) struct HeldReply {
     pub reply: Reply,
 }
 
+/// A published message that waits in front of its client.
+#[derive(Debug)]
+pub(super) struct HeldPush {
+    pub place: MessagePlace,
+    pub message: Reply,
+}
+
 /// All links.
 pub(super) struct Wires {
     /// By client, then by node.
@@ -122,6 +139,10 @@ pub(super) struct Wires {
     events: mpsc::UnboundedReceiver<ProxyEvent>,
     requests: Vec<HeldRequest>,
     replies: BTreeMap<MessagePlace, Reply>,
+    /// Published messages that no step has asked for yet, in the order of their arrival.
+    pushes: Vec<HeldPush>,
+    /// Connections on which a client subscribed.
+    subscriptions: BTreeSet<(u8, u8, u64)>,
     /// Connections that their node has closed.
     closed: BTreeSet<(u8, u8, u64)>,
     /// Connections with a message on its way.
@@ -197,6 +218,8 @@ impl Wires {
             events,
             requests: Vec::new(),
             replies: BTreeMap::new(),
+            pushes: Vec::new(),
+            subscriptions: BTreeSet::new(),
             closed: BTreeSet::new(),
             busy: BTreeSet::new(),
             outdated: BTreeSet::new(),
@@ -231,6 +254,8 @@ impl Wires {
         while self.events.try_recv().is_ok() {}
         self.requests.clear();
         self.replies.clear();
+        self.pushes.clear();
+        self.subscriptions.clear();
         self.closed.clear();
         self.busy.clear();
         self.outdated.clear();
@@ -335,6 +360,71 @@ impl Wires {
             Ok(()) | Err(ProxyError::NoConnection { .. }) => Ok(()),
             Err(error) => Err(wrong(client, node)(error)),
         }
+    }
+
+    /// Waits until a node's message to a client that listens is held.
+    pub async fn next_push(&mut self, client: u8, node: u8) -> Result<HeldPush, WireError> {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let here = |held: &HeldPush| (held.place.client, held.place.node) == (client, node);
+            if let Some(at) = self.pushes.iter().position(here) {
+                return Ok(self.pushes.remove(at));
+            }
+            if !self.receive(deadline).await {
+                return Err(WireError::NoMessage {
+                    client,
+                    node,
+                    waited_ms: self.patience.as_millis() as u64,
+                });
+            }
+        }
+    }
+
+    /// Passes a published message on to its client.
+    pub async fn hear(&mut self, push: HeldPush) -> Result<(), WireError> {
+        let MessagePlace {
+            client,
+            node,
+            connection,
+            seq,
+        } = push.place;
+        let released = self
+            .proxy(client, node)?
+            .release_push(connection, seq)
+            .await;
+        released.map(|_| ()).map_err(wrong(client, node))
+    }
+
+    /// Published messages that have come for a client, and that no step asked for.
+    pub fn unasked(&mut self, client: u8) -> Vec<(u8, Reply)> {
+        while let Ok(event) = self.events.try_recv() {
+            self.shelve(event);
+        }
+        let open = |held: &&HeldPush| !self.closed.contains(&held.place.link_and_connection());
+        let own = self
+            .pushes
+            .iter()
+            .filter(|held| held.place.client == client);
+        own.filter(open)
+            .map(|held| (held.place.node, held.message.clone()))
+            .collect()
+    }
+
+    /// Ends the connections on which a client subscribed at a node. What is held of them
+    /// is gone.
+    pub async fn end_subscription(&mut self, client: u8, node: u8) -> Result<(), WireError> {
+        while let Ok(event) = self.events.try_recv() {
+            self.shelve(event);
+        }
+        let here = |of: &(u8, u8, u64)| (of.0, of.1) == (client, node);
+        let (ended, others): (BTreeSet<_>, BTreeSet<_>) =
+            self.subscriptions.iter().copied().partition(here);
+        self.subscriptions = others;
+        for (client, node, connection) in ended {
+            self.cut_connection(client, node, connection).await?;
+            self.closed.insert((client, node, connection));
+        }
+        Ok(())
     }
 
     /// The request vanishes before it reaches its node.
@@ -476,6 +566,10 @@ impl Wires {
         match event {
             Event::Request { seq, argv } => {
                 self.busy.insert((client, node, connection));
+                let name = argv.first().map_or(&[][..], Vec::as_slice);
+                if name.eq_ignore_ascii_case(b"subscribe") {
+                    self.subscriptions.insert((client, node, connection));
+                }
                 self.requests.push(HeldRequest {
                     place: place(seq),
                     argv: argv
@@ -490,8 +584,12 @@ impl Wires {
             Event::ServerClosed | Event::Closed { .. } => {
                 self.closed.insert((client, node, connection));
             }
+            Event::Push { seq, message } => self.pushes.push(HeldPush {
+                place: place(seq),
+                message,
+            }),
             // A connection that fails to be made shows as a request that does
-            // not come, and a push is held: no trace knows of one.
+            // not come.
             _ => {}
         }
     }

@@ -92,7 +92,9 @@ impl<'a> Moment<'a> {
             | Event::Fail { client, .. }
             | Event::Outcome { client, .. }
             | Event::Write { client } => format!("{}: ", words::client(*client)),
-            Event::Execute { node, .. } | Event::Block { node, .. } => {
+            Event::Execute { node, .. }
+            | Event::Block { node, .. }
+            | Event::Publish { node, .. } => {
                 format!("{}: ", words::node(*node))
             }
             Event::Tick | Event::Fault { .. } => String::new(),
@@ -159,6 +161,7 @@ fn follow(messages: &mut BTreeMap<u32, &'static str>, event: &Event) {
     let (message, place) = match event {
         Event::Send { message, .. } => (message, "request"),
         Event::Execute { message, .. } => (message, "reply"),
+        Event::Publish { message, .. } => (message, "published"),
         Event::Deliver { message, .. } => (message, "delivered"),
         Event::Fail { message, .. } => (message, "failed"),
         Event::Fault {

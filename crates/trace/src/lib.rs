@@ -202,6 +202,15 @@ pub enum Event {
         message: u32,
         reply: Reply,
     },
+    /// Consequence of the step before: the node sends a message to a client that listens
+    /// to the channel. It arrives with [`Event::Deliver`].
+    Publish {
+        client: u8,
+        node: u8,
+        message: u32,
+        channel: String,
+        payload: String,
+    },
     /// The node holds a WAIT back until its replica has what it asks for, or until
     /// its time-out is over; `Execute` follows then.
     Block { client: u8, node: u8, message: u32 },

@@ -418,7 +418,7 @@ fn who(event: &Event) -> (String, Option<u8>) {
         | Event::Outcome { client, .. }
         | Event::Write { client } => (words::client(*client), Some(*client)),
         Event::Send { client, node, .. } => (arrow(client, "→", node), Some(*client)),
-        Event::Execute { node, .. } | Event::Block { node, .. } => {
+        Event::Execute { node, .. } | Event::Block { node, .. } | Event::Publish { node, .. } => {
             (format!("    {}", words::node(*node)), None)
         }
         Event::Deliver { client, node, .. } => (arrow(client, "←", node), Some(*client)),

@@ -220,6 +220,13 @@ impl<'a> Progress<'a> {
                 message,
                 reply,
             } => self.execute(*client, *node, *message, reply),
+            Event::Publish {
+                client,
+                node,
+                message,
+                channel,
+                payload,
+            } => self.publish(*client, *node, *message, [channel, payload]),
             Event::Block {
                 client,
                 node,
@@ -322,6 +329,38 @@ impl<'a> Progress<'a> {
                 .split
                 .get(&node)
                 .is_some_and(|moved| !moved.contains(&client)),
+            failed: None,
+            delivered: false,
+        };
+        ensure(self.messages.insert(id, message).is_none(), || {
+            format!("message {id} was sent before")
+        })
+    }
+
+    /// A message that nobody asked for comes into being as if it were a reply.
+    fn publish(
+        &mut self,
+        client: u8,
+        node: u8,
+        id: u32,
+        [channel, payload]: [&String; 2],
+    ) -> Result<(), String> {
+        self.client(client)?;
+        self.node(node)?;
+        let name = words::client(client);
+        ensure(!self.clients_dead.contains(&client), || {
+            format!("{name} has crashed before and does not listen")
+        })?;
+        let words = ["message", channel, payload].map(|word| Reply::Bulk(word.into()));
+        let message = InFlight {
+            client,
+            node,
+            executed: Some(Reply::Array(words.into())),
+            blocked: false,
+            request_lost: false,
+            reply_lost: false,
+            held: false,
+            old: false,
             failed: None,
             delivered: false,
         };

@@ -212,10 +212,30 @@ pub fn command_of(trace: &Trace, wanted: u32) -> Option<&[String]> {
     })
 }
 
+/// Channel and text of a published message, looked up in the trace's `Publish` steps.
+fn published(trace: &Trace, wanted: u32) -> Option<(&str, &str)> {
+    trace.steps.iter().find_map(|step| match &step.event {
+        Event::Publish {
+            message,
+            channel,
+            payload,
+            ..
+        } if *message == wanted => Some((channel.as_str(), payload.as_str())),
+        _ => None,
+    })
+}
+
+fn said(channel: &str, payload: &str) -> String {
+    let [channel, payload] = [channel, payload].map(|text| shorten(&printable(text), 40));
+    format!("the message {payload:?} on {channel}")
+}
+
 /// What a step does, in a phrase that does not repeat who acts.
 pub fn event(trace: &Trace, event: &Event) -> String {
-    let name = |message: &u32| {
-        command_of(trace, *message).map_or_else(|| format!("message {message}"), command_short)
+    let name = |message: &u32| match (command_of(trace, *message), published(trace, *message)) {
+        (Some(argv), _) => command_short(argv),
+        (None, Some((channel, payload))) => said(channel, payload),
+        (None, None) => format!("message {message}"),
     };
     match event {
         Event::Call { op, token, .. } => match token {
@@ -242,6 +262,16 @@ pub fn event(trace: &Trace, event: &Event) -> String {
         Event::Block {
             client: c, message, ..
         } => format!("holds {}'s {} back", client(*c), name(message)),
+        Event::Publish {
+            client: c,
+            channel,
+            payload,
+            ..
+        } => format!("sends {} {}", client(*c), said(channel, payload)),
+        Event::Deliver { message, .. } if published(trace, *message).is_some() => {
+            let (channel, payload) = published(trace, *message).unwrap_or_default();
+            format!("hears {}", said(channel, payload))
+        }
         Event::Deliver {
             reply: r,
             ignored: false,

@@ -155,7 +155,11 @@ impl Drive {
 
     pub fn deliver(&mut self, client: u8) -> &mut Drive {
         let (slot, _) = self.reply(client);
-        self.take(Move::Deliver { client, slot })
+        self.take(Move::Deliver {
+            client,
+            slot,
+            more: false,
+        })
     }
 
     /// A whole round trip of the one request in flight.

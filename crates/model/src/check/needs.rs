@@ -215,11 +215,18 @@ impl Checker<'_> {
             let FaultInfo { id, not_beside, .. } = switch.fault.info();
             not_beside.iter().find_map(|beside| match beside {
                 Beside::Wait => self.waits(set).then(|| told("WAIT", id)),
+                Beside::Messages => self.listens(set).then(|| told("SUBSCRIBE", id)),
                 Beside::Fault(other) => {
                     find(set, *other).map(|other| told(other.fault.info().id, id))
                 }
             })
         })
+    }
+
+    /// Clients listen to a channel.
+    fn listens(&self, set: &[Switch]) -> bool {
+        let tables = self.tables.get(&self.needs(set));
+        tables.is_some_and(|tables| tables.listens())
     }
 
     /// The lock sends WAIT, so its nodes have replicas, failover or not.

@@ -406,6 +406,9 @@ impl<'f> Checker<'f> {
         let fits = |property: &Property| match property {
             Property::Safety(Safety::Reentrancy) => self.file.reentrant,
             Property::Safety(Safety::ReadWrite) => self.file.has_modes,
+            Property::Safety(Safety::NoLostWakeUp) => {
+                self.file.listens && self.options.sizes.nodes == 1
+            }
             Property::Safety(_) | Property::Branching(_) => true,
         };
         PROPERTIES

@@ -224,8 +224,16 @@ impl Program {
     }
 
     fn plain_command(&self, ask: &Ask) -> Answer<Vec<Vec<u8>>> {
-        if ask.plain(0).is_none() {
+        let Some(name) = ask.plain(0) else {
             return Err("redis(command, ...) needs the command's name, such as \"GET\"".into());
+        };
+        let words = ["subscribe", "unsubscribe"];
+        if let Some(word) = words.iter().find(|word| name.eq_ignore_ascii_case(word)) {
+            return Err(format!(
+                "redis(\"{name}\", ...) would take its connection away from the other commands; \
+                 use {word}(channel)"
+            )
+            .into());
         }
         let mut argv = Vec::with_capacity(ask.values.len());
         for (index, value) in ask.values.iter().enumerate() {

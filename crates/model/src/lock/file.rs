@@ -51,6 +51,8 @@ pub struct LockFile {
     pub sha256: String,
     /// It has modes: `acquire_read` and `acquire_write` in place of `acquire`.
     pub has_modes: bool,
+    /// Its clients wait for messages.
+    pub listens: bool,
     /// May a holder acquire again?
     pub reentrant: bool,
     /// A background thread renews the lease for as long as the lock is held, so the
@@ -145,6 +147,7 @@ impl LockFile {
             path: shown.to_string(),
             sha256: String::new(),
             has_modes: false,
+            listens: code.reads_global("wait"),
             reentrant: false,
             renews: false,
             keys: Keys::default(),

@@ -3,7 +3,7 @@
 //! All clients run the same text, so there is one automaton, seen from the
 //! client's own side.
 
-use lockproof_redis::Reply;
+use lockproof_redis::{Bytes, Reply};
 use lockproof_trace::{CONNECTION_FAILED, Outcome};
 
 use crate::lock::{Input, Mode, Op, Phase, View, Waiting};
@@ -33,11 +33,19 @@ pub enum Symbolic {
         thread: u8,
         reply: u16,
     },
+    /// This published message, as the closure numbers them.
+    Message(u16),
 }
 
 impl Symbolic {
     /// The input as a program takes it. A new attempt's token has no name here.
-    pub fn input(self, outermost: bool, replies: &[Reply], step_ms: i64) -> Input {
+    pub fn input(
+        self,
+        outermost: bool,
+        replies: &[Reply],
+        messages: &[Published],
+        step_ms: i64,
+    ) -> Input {
         match self {
             Symbolic::Call(op) => Input::Call {
                 op,
@@ -60,6 +68,25 @@ impl Symbolic {
                 thread,
                 reply: replies[usize::from(reply)].clone(),
             },
+            Symbolic::Message(message) => messages[usize::from(message)].input(),
+        }
+    }
+}
+
+/// A message that a server sends to whoever listens to the channel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Published {
+    pub channel: Bytes,
+    pub payload: Bytes,
+}
+
+impl Published {
+    /// The message as a program takes it.
+    pub fn input(&self) -> Input {
+        let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+        Input::Message {
+            channel: text(&self.channel),
+            payload: text(&self.payload),
         }
     }
 }
@@ -167,6 +194,8 @@ impl Limit {
 pub enum Wait {
     /// Nothing, or time alone.
     Time,
+    /// A message, or time.
+    Message,
     /// A reply from this node.
     Reply { node: u8 },
     /// As `Reply`, but its time-out has struck: it runs on unless the reply is first.
@@ -196,7 +225,8 @@ impl Facade {
                 Waiting::Ready => Wait::Ready,
                 Waiting::Choice { options } => Wait::Choice { options },
                 Waiting::Open { at_ticks } => Wait::Open { at_ticks },
-                Waiting::Sleep { .. } | Waiting::Message { .. } => Wait::Time,
+                Waiting::Message { .. } => Wait::Message,
+                Waiting::Sleep { .. } => Wait::Time,
             };
         }
         Facade {

@@ -58,6 +58,8 @@ pub struct Executed {
     pub clock: bool,
     /// Lives that were given to keys, in ms, ticks left out.
     pub lives: Vec<i64>,
+    /// Messages that were published, in order: channel and payload.
+    pub published: Vec<(Bytes, Bytes)>,
 }
 
 /// How a command is run.
@@ -65,6 +67,8 @@ pub struct Executed {
 struct Run {
     /// The server lacks the replica which it asks for to write.
     alone: bool,
+    /// So many clients listen to what is published.
+    listeners: u32,
     /// See [`Server::set_order`].
     order: u32,
     /// See [`Server::set_answers`].
@@ -97,17 +101,18 @@ impl<'e> Executor<'e> {
     }
 
     /// Runs one command of `author`. A server that is `alone` lacks the replica
-    /// which it asks for to write. Comparisons of times that are open come out as if
-    /// everything happened at ticks.
+    /// which it asks for to write, and so many clients listen to what it publishes.
+    /// Comparisons of times that are open come out as if everything happened at ticks.
     pub fn execute(
         &mut self,
         before: &Keyspace,
         author: Author,
         argv: &[Bytes],
-        alone: bool,
+        (alone, listeners): (bool, u32),
     ) -> Executed {
         let run = Run {
             alone,
+            listeners,
             ..Run::default()
         };
         self.execute_so(before, author, argv, run).0
@@ -163,7 +168,7 @@ impl<'e> Executor<'e> {
             let (other, reply, notes) = self.run(before, client, argv, Run { order, ..run });
             orders = orders.max(notes.orders);
             opened = opened.max(notes.opened);
-            let same = other == server;
+            let same = other == server && notes.published == executed.published;
             executed.refusal = executed.refusal.or(notes.refusal);
             executed.clock |= notes.clock;
             if !same {
@@ -192,6 +197,7 @@ impl<'e> Executor<'e> {
     ) -> (Server, Reply, Notes) {
         let mut server = before.to_server(self.present, self.scale, self.rules.dialect);
         server.set_lacks_replicas(run.alone);
+        server.set_listeners(run.listeners);
         server.set_order(run.order);
         server.set_answers(run.answers);
         let mut reply = server.execute(self.scripts, u32::from(client), argv);
@@ -223,7 +229,9 @@ impl<'e> Executor<'e> {
             refusal: notes.refusal.clone(),
             clock: notes.clock,
             lives: notes.lives.clone(),
+            published: notes.published.clone(),
         };
+        self.examine_messages(&mut executed);
         for (key, value, end) in server.entries() {
             let known = before.entries.iter().find(|entry| entry.key == *key);
             let mut entry = Entry {
@@ -250,6 +258,24 @@ impl<'e> Executor<'e> {
             stale_stamps(&mut executed, &notes.written, scale);
         }
         executed
+    }
+
+    /// What the model has of messages: texts that name nothing, on one channel at a time.
+    fn examine_messages(&self, executed: &mut Executed) {
+        if self.scale.is_none() {
+            return;
+        }
+        let published = &executed.published;
+        let several = published.iter().any(|(on, _)| *on != published[0].0);
+        let names = |text: &Bytes| text.contains(&text::MARK);
+        let what = if published.iter().any(|(on, said)| names(on) || names(said)) {
+            "publishes a token, an owner or a time, which the model does not follow"
+        } else if several {
+            "publishes on two channels at once, of which the model has one"
+        } else {
+            return;
+        };
+        refuse(executed, RefusalKind::Lacks, what.into());
     }
 
     /// An entry that is there afterwards, beside the one that was there before.

@@ -116,6 +116,16 @@ pub(super) enum Note {
     Lost { message: Message },
     /// What became of the message that was taken is in flight.
     Posted { message: Message },
+    /// A server sends a message to a client that listens: one more of those that came
+    /// last (`onto`), or the first. On a link that swallows it, it is lost.
+    Published {
+        client: usize,
+        message: Message,
+        onto: Option<Message>,
+        lost: bool,
+    },
+    /// Of the messages that were taken all but the first stay in flight, as this.
+    Parted { message: Message },
     /// These messages of a client become others, all at once, or are no more.
     Rewritten {
         client: usize,

@@ -11,6 +11,8 @@ pub enum Content {
     Broken,
     /// No connection was made, so nothing was sent.
     Refused,
+    /// A published message, by the closure's number: nobody asked for it.
+    Published(u16),
 }
 
 /// A request on its way to a node, or what comes back.
@@ -32,7 +34,35 @@ pub struct Message {
     pub blocked: Option<u8>,
     /// A request that its client was about to send when it was paused.
     pub held: bool,
+    /// Its place among what comes on the client's subscription, from 1; 0 if it comes on
+    /// another connection.
+    pub place: u8,
+    /// A published message that stands for two like it; or for more, where not everything
+    /// happens at ticks.
+    pub more: bool,
 }
+
+impl Message {
+    /// A published message on its way to who listens.
+    pub fn published(number: u16, node: u8, place: u8) -> Message {
+        Message {
+            content: Content::Published(number),
+            node,
+            thread: 0,
+            awaited: false,
+            allowance: 0,
+            old: false,
+            blocked: None,
+            held: false,
+            place,
+            more: false,
+        }
+    }
+}
+
+/// Most messages that can come on one subscription at once, equal ones in a row counted
+/// as one.
+pub const PLACES: u8 = 3;
 
 /// A WAIT without a time-out.
 pub const FOR_EVER: u8 = 30;
@@ -55,20 +85,27 @@ pub struct MessageKinds {
     pub pauses: bool,
     /// Connections can be refused.
     pub refuses: bool,
+    /// So many different messages are published.
+    pub published: usize,
+    /// Clients listen.
+    pub listens: bool,
 }
 
 /// Bits of a packed message, lowest first: content, node, thread, awaited,
-/// allowance, old, blocked, held.
+/// allowance, old, blocked, held, place, more.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLayout {
     commands: usize,
     replies: usize,
+    refuses: usize,
     content: u8,
     node: u8,
     allowance: u8,
     old: u8,
     blocked: u8,
     held: u8,
+    place: u8,
+    more: u8,
 }
 
 fn bits(most: usize) -> u8 {
@@ -87,11 +124,16 @@ impl MessageLayout {
             waits,
             pauses,
             refuses,
+            published,
+            listens,
         } = kinds;
+        let refuses = usize::from(refuses);
+        let published = if listens { published } else { 0 };
         MessageLayout {
             commands,
             replies,
-            content: bits(commands + replies + 1 + usize::from(refuses)),
+            refuses,
+            content: bits(commands + replies + 1 + refuses + published),
             node: bits(usize::from(nodes) - 1),
             allowance: bits(usize::from(allowance)),
             old: u8::from(splits),
@@ -101,13 +143,15 @@ impl MessageLayout {
                 0
             },
             held: u8::from(pauses),
+            place: if listens { bits(PLACES.into()) } else { 0 },
+            more: u8::from(listens),
         }
     }
 
     /// The greatest packed value.
     pub fn most(&self) -> usize {
-        (1 << (self.content + self.node + 3 + self.allowance + self.old + self.blocked + self.held))
-            - 1
+        let named = self.content + self.node + 3 + self.allowance;
+        (1 << (named + self.old + self.blocked + self.held + self.place + self.more)) - 1
     }
 
     /// Packs a message; never 0, which stands for an empty slot.
@@ -118,6 +162,9 @@ impl MessageLayout {
             Content::Reply(reply) => 1 + self.commands + usize::from(reply),
             Content::Broken => 1 + self.commands + self.replies,
             Content::Refused => 2 + self.commands + self.replies,
+            Content::Published(message) => {
+                2 + self.commands + self.replies + self.refuses + usize::from(message)
+            }
         };
         let mut shift = 0;
         let mut packed = 0;
@@ -137,6 +184,8 @@ impl MessageLayout {
             self.blocked,
         );
         put(usize::from(message.held), self.held);
+        put(usize::from(message.place), self.place);
+        put(usize::from(message.more), self.more);
         packed
     }
 
@@ -159,8 +208,11 @@ impl MessageLayout {
             Content::Reply((content - 1 - self.commands) as u16)
         } else if content == self.commands + self.replies + 1 {
             Content::Broken
-        } else {
+        } else if content < self.commands + self.replies + self.refuses + 2 {
             Content::Refused
+        } else {
+            let message = content - self.commands - self.replies - self.refuses - 2;
+            Content::Published(message as u16)
         };
         Some(Message {
             content,
@@ -171,6 +223,8 @@ impl MessageLayout {
             old: take(self.old) == 1,
             blocked: (take(self.blocked) as u8).checked_sub(1),
             held: take(self.held) == 1,
+            place: take(self.place) as u8,
+            more: take(self.more) == 1,
         })
     }
 }
@@ -190,11 +244,14 @@ mod tests {
             waits: true,
             pauses: true,
             refuses: true,
+            published: 2,
+            listens: true,
         });
         let contents = (0..3)
             .map(Content::Request)
             .chain((0..4).map(Content::Reply))
-            .chain([Content::Broken, Content::Refused]);
+            .chain([Content::Broken, Content::Refused])
+            .chain((0..2).map(Content::Published));
         for content in contents {
             for (node, thread, awaited, allowance, old, blocked, held) in [
                 (0, 0, false, 0, true, None, false),
@@ -211,6 +268,8 @@ mod tests {
                     old,
                     blocked,
                     held,
+                    place: thread,
+                    more: awaited,
                 };
                 let packed = layout.pack(message);
                 assert!(packed != 0 && packed <= layout.most());

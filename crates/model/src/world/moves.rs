@@ -13,8 +13,8 @@ pub enum Act {
     Wake(u8),
     /// [`Move::Choose`] of this thread and value.
     Choose(u8, u8),
-    /// [`Move::Deliver`] from this slot.
-    Deliver(u8),
+    /// [`Move::Deliver`] from this slot, and whether more are left.
+    Deliver(u8, bool),
 }
 
 impl Act {
@@ -24,7 +24,7 @@ impl Act {
             Act::Call(op) => (34, op.pack(), 0),
             Act::Wake(thread) => (35, thread, 0),
             Act::Choose(thread, value) => (36, thread, value),
-            Act::Deliver(slot) => (37, slot, 0),
+            Act::Deliver(slot, more) => (37, slot, more.into()),
         }
     }
 
@@ -33,7 +33,7 @@ impl Act {
             34 => Act::Call(Op::unpack(a)),
             35 => Act::Wake(a),
             36 => Act::Choose(a, b),
-            37 => Act::Deliver(a),
+            37 => Act::Deliver(a, b != 0),
             _ => return None,
         })
     }
@@ -48,7 +48,7 @@ impl Act {
                 thread,
                 value,
             },
-            Act::Deliver(slot) => Move::Deliver { client, slot },
+            Act::Deliver(slot, more) => Move::Deliver { client, slot, more },
         }
     }
 }
@@ -170,8 +170,9 @@ moves! {
     2: Choose { client: u8, thread: u8, value: u8 } runs client;
     /// A request in flight reaches its node and is executed.
     3: Execute { client: u8, slot: u8, way: u8 };
-    /// A reply, or the news that the connection failed, reaches its client.
-    4: Deliver { client: u8, slot: u8 } runs client;
+    /// A reply, the news that the connection failed, or a published message reaches its
+    /// client; `more`: two or more messages like this one are still on their way.
+    4: Deliver { client: u8, slot: u8, more: bool } runs client;
     /// The holder writes to the guarded counter.
     5: Write { client: u8 };
     /// The end of a pause.
@@ -261,7 +262,7 @@ mod tests {
         let acts: Vec<Act> = (calls.into_iter())
             .chain(threads.map(Act::Wake))
             .chain(draws.map(|(thread, value)| Act::Choose(thread, value)))
-            .chain(slots.map(Act::Deliver))
+            .chain(slots.flat_map(|slot| [Act::Deliver(slot, false), Act::Deliver(slot, true)]))
             .collect();
         for client in 0..crate::world::CLIENTS_MAX as u8 {
             for held in 1..=crate::world::SLOTS as u8 {

@@ -3,32 +3,65 @@
 //! Time stands still while somebody has to act. A client that polls without a
 //! pause always has to, and then no time would ever pass, which is not how clocks
 //! work. So where a client's automaton can come back to where it is without a tick,
-//! the threads on that way *spin*, and the world lets time pass over them.
+//! the threads on that way *spin*, and the world lets time pass over them: where a thread
+//! waits for no time at all (`sleep(0)`), if its every round comes by such a place, and
+//! anywhere otherwise.
 
-use super::client::{Emitted, Symbolic};
+use super::client::{Emitted, Symbolic, Wait};
 use super::closure::Closure;
 
 /// For each class the threads (bit set) that spin there.
 pub(super) fn spinning(closure: &Closure, class_of: &[u16], representatives: &[u32]) -> Vec<u8> {
-    let edges: Vec<Vec<(u8, usize)>> = representatives
+    let edges: Vec<Vec<Edge>> = representatives
         .iter()
         .map(|id| {
-            let next = closure.locals[*id as usize].next.iter();
+            let local = &closure.locals[*id as usize];
             let edge = |(input, (emitted, target)): (&Symbolic, &(Emitted, u32))| {
                 if emitted.poison != 0 {
                     return None;
                 }
-                Some((thread(*input)?, usize::from(class_of[*target as usize])))
+                let thread = thread(*input)?;
+                let rests = local.facade.threads[usize::from(thread)] == Wait::Ready;
+                Some(Edge {
+                    thread,
+                    rests,
+                    target: usize::from(class_of[*target as usize]),
+                })
             };
-            next.filter_map(edge).collect()
+            local.next.iter().filter_map(edge).collect()
         })
         .collect();
-    let component = components(&edges);
+    let restless: Vec<Vec<Edge>> = edges
+        .iter()
+        .map(|edges| edges.iter().filter(|edge| !edge.rests).copied().collect())
+        .collect();
+    let (all, without_rest) = (on_cycles(&edges), on_cycles(&restless));
+    let resting = edges.iter().map(|edges| {
+        let rests = edges.iter().filter(|edge| edge.rests);
+        rests.fold(0u8, |set, edge| set | 1 << edge.thread)
+    });
+    let sets = all.into_iter().zip(without_rest).zip(resting);
+    sets.map(|((all, without_rest), resting)| without_rest | all & resting)
+        .collect()
+}
+
+/// A step of a thread that takes no time.
+#[derive(Clone, Copy)]
+struct Edge {
+    thread: u8,
+    /// The thread stood where it waits for no time at all.
+    rests: bool,
+    target: usize,
+}
+
+/// For each vertex the threads (bit set) with a step on a way from it back to it.
+fn on_cycles(edges: &[Vec<Edge>]) -> Vec<u8> {
+    let component = components(edges);
     let mut spins = vec![0u8; edges.len()];
     for (class, edges) in edges.iter().enumerate() {
-        for (thread, target) in edges {
-            if component[class] == component[*target] {
-                spins[component[class]] |= 1 << thread;
+        for edge in edges {
+            if component[class] == component[edge.target] {
+                spins[component[class]] |= 1 << edge.thread;
             }
         }
     }
@@ -42,13 +75,13 @@ fn thread(input: Symbolic) -> Option<u8> {
         | Symbolic::Choose { thread, .. }
         | Symbolic::Fail { thread, .. }
         | Symbolic::Reply { thread, .. } => Some(thread),
-        Symbolic::Call(_) | Symbolic::Advance(_) | Symbolic::Skew(_) => None,
+        Symbolic::Call(_) | Symbolic::Advance(_) | Symbolic::Skew(_) | Symbolic::Message(_) => None,
     }
 }
 
 /// The strongly connected component of each vertex, named by one of its vertices
 /// (Tarjan 1972, with a stack of its own).
-fn components(edges: &[Vec<(u8, usize)>]) -> Vec<usize> {
+fn components(edges: &[Vec<Edge>]) -> Vec<usize> {
     const NEW: usize = usize::MAX;
     let mut index = vec![NEW; edges.len()];
     let mut low = vec![0; edges.len()];
@@ -68,7 +101,7 @@ fn components(edges: &[Vec<(u8, usize)>]) -> Vec<usize> {
                 open.push(vertex);
             }
             match edges[vertex].get(at) {
-                Some(&(_, target)) => {
+                Some(&Edge { target, .. }) => {
                     path.push((vertex, at + 1));
                     if index[target] == NEW {
                         path.push((target, 0));
@@ -99,15 +132,23 @@ fn components(edges: &[Vec<(u8, usize)>]) -> Vec<usize> {
 mod tests {
     use super::*;
 
+    /// One thread's steps; it rests at some vertices.
+    fn graph(targets: &[&[usize]], resting: &[usize]) -> Vec<Vec<Edge>> {
+        let edge = |from: usize, target: usize| Edge {
+            thread: 0,
+            rests: resting.contains(&from),
+            target,
+        };
+        let vertices = targets.iter().enumerate();
+        vertices
+            .map(|(from, targets)| targets.iter().map(|target| edge(from, *target)).collect())
+            .collect()
+    }
+
     #[test]
     fn components_are_the_cycles() {
         // 0 -> 1 <-> 2, 2 -> 3, 3 -> 3.
-        let edges = [
-            vec![(0, 1)],
-            vec![(0, 2)],
-            vec![(0, 1), (0, 3)],
-            vec![(0, 3)],
-        ];
+        let edges = graph(&[&[1], &[2], &[1, 3], &[3]], &[]);
         let found = components(&edges);
         assert_eq!(found[1], found[2]);
         assert_ne!(found[0], found[1]);

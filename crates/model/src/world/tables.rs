@@ -52,6 +52,10 @@ pub struct Facts {
     pub at_ticks: [u8; THREADS],
     /// The node that each thread waits for; 0 if for none.
     pub asks: [u8; THREADS],
+    /// Threads (bit set) that wait for the answer to SUBSCRIBE or UNSUBSCRIBE.
+    pub subscribing: u8,
+    /// The caller's thread waits for a message.
+    pub waits: bool,
 }
 
 impl Facts {
@@ -113,6 +117,11 @@ pub struct Tables {
     waits: Vec<Option<u8>>,
     /// The replies of WAIT, with no and with one replica.
     pub acknowledged: [u16; 2],
+    /// Of each command, whether it begins (`true`) or ends a subscription; nothing at all
+    /// if no client listens.
+    subscriptions: Vec<Option<bool>>,
+    /// By the number of a publication: its messages that somebody can hear.
+    publications: Vec<Vec<u16>>,
 }
 
 /// Inputs of the client automaton as consecutive numbers.
@@ -122,6 +131,7 @@ pub struct InputSpace {
     replies: usize,
     /// Most options of a choice.
     options: usize,
+    messages: usize,
 }
 
 impl InputSpace {
@@ -135,6 +145,7 @@ impl InputSpace {
             advance_max: usize::from(closure.needs.advance_max),
             replies: closure.local_replies.len(),
             options: chosen.max().unwrap_or(0),
+            messages: closure.messages.len(),
         }
     }
 
@@ -146,6 +157,7 @@ impl InputSpace {
         let choose = wake + THREADS;
         let fail = choose + THREADS * self.options;
         let reply = fail + THREADS * 2;
+        let message = reply + THREADS * self.replies;
         match input {
             Symbolic::Call(op) => op as usize,
             Symbolic::Skew(ticks) => skew + usize::from(ticks < 0),
@@ -160,12 +172,14 @@ impl InputSpace {
             Symbolic::Reply { thread, reply: r } => {
                 reply + usize::from(thread) * self.replies + usize::from(r)
             }
+            Symbolic::Message(number) => message + usize::from(number),
         }
     }
 
     /// How many inputs there are.
     pub fn len(self) -> usize {
-        Op::ALL.len() + 2 + self.advance_max + THREADS * (1 + self.options + 2 + self.replies)
+        let of_a_thread = 1 + self.options + 2 + self.replies;
+        Op::ALL.len() + 2 + self.advance_max + THREADS * of_a_thread + self.messages
     }
 
     /// Never: the calls are always there.
@@ -230,6 +244,8 @@ impl Tables {
             masks: closure.masks().len(),
             waits: closure.waits(),
             acknowledged: [0, 1].map(|count| find_reply(&closure, &Reply::Int(count))),
+            subscriptions: closure.subscriptions(),
+            publications: closure.publications_heard(),
             closure,
         })
     }
@@ -240,6 +256,35 @@ impl Tables {
         let at = usize::from(class) * self.inputs.len() + self.inputs.index(input);
         let next = self.next[at];
         (next != NONE).then(|| (next, &self.outputs[usize::from(self.output[at])]))
+    }
+
+    /// Some client subscribes to a channel.
+    pub fn listens(&self) -> bool {
+        !self.subscriptions.is_empty()
+    }
+
+    /// If a command begins (`true`) or ends a subscription.
+    #[inline]
+    pub fn subscription(&self, command: u16) -> Option<bool> {
+        *self.subscriptions.get(usize::from(command))?
+    }
+
+    /// The messages of a publication that reach those who listen.
+    pub fn publication(&self, number: u16) -> &[u16] {
+        &self.publications[usize::from(number)]
+    }
+
+    /// What comes of a command that asks how many listen to what it publishes.
+    #[inline]
+    pub fn heard(
+        &self,
+        command: u16,
+        keyspace: u16,
+        alone: bool,
+        listeners: usize,
+    ) -> Option<&Execution> {
+        let heard = self.closure.heard.get(&(command, keyspace, alone))?;
+        heard.get(listeners.checked_sub(1)?)
     }
 
     /// The lock sends WAIT.
@@ -337,7 +382,12 @@ impl Automaton {
         let mut facts = Vec::new();
         for (class, &id) in representatives.iter().enumerate() {
             let local = &closure.locals[id as usize];
-            facts.push(facts_of(&local.facade));
+            let mut known = facts_of(&local.facade);
+            for (thread, family) in local.awaiting.iter().enumerate() {
+                let subscribes = family.is_some_and(|family| closure.subscribes(family));
+                known.subscribing |= u8::from(subscribes) << thread;
+            }
+            facts.push(known);
             for (input, (emitted, target)) in &local.next {
                 let column = inputs.index(*input);
                 assert!(column < width, "an input has no column in the table");
@@ -386,6 +436,8 @@ fn facts_of(facade: &Facade) -> Facts {
         options: [0; THREADS],
         at_ticks: [0; THREADS],
         asks: [0; THREADS],
+        subscribing: 0,
+        waits: facade.threads[0] == Wait::Message,
     };
     for (thread, wait) in facade.threads.iter().enumerate() {
         match wait {
@@ -401,7 +453,7 @@ fn facts_of(facade: &Facade) -> Facts {
                 facts.at_ticks[thread] = if *at_ticks { 1 } else { 2 };
             }
             Wait::Reply { node } => facts.asks[thread] = *node,
-            Wait::Time => {}
+            Wait::Time | Wait::Message => {}
         }
     }
     facts

@@ -1,14 +1,14 @@
 //! What a lock may not send, because the model would answer it wrongly.
 //!
 //! A single formal server has commands that a world has not: their effect is on
-//! scripts, replicas or subscribers, which no keyspace holds. What a command or a
+//! scripts or replicas, which no keyspace holds. What a command or a
 //! script does beyond the formal server, the server itself notes while it executes
 //! it ([`lockproof_redis::Notes`]).
 
 use lockproof_redis::{Bytes, Command, Dialect, commands};
 
 /// Commands that a single server of the model has, and a world has not.
-const NOT_IN_A_WORLD: [&str; 5] = ["evalsha", "publish", "script", "subscribe", "unsubscribe"];
+const NOT_IN_A_WORLD: [&str; 2] = ["evalsha", "script"];
 
 /// Examines a command line that the lock file sends.
 ///

@@ -10,7 +10,8 @@ use super::world::World;
 
 /// A seeded random walk of up to `length` moves from the start. Faults are
 /// chosen less often than other moves, so that a budget is not spent before
-/// anything happened; a walk never enters what the model cannot represent.
+/// anything happened; a walk never enters what the model cannot represent, and does not
+/// end at a comparison of times that is open: live programs have gone on there.
 pub fn random_walk(world: &World, seed: u64, length: usize) -> Vec<(Action, State)> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut state = world.start();
@@ -21,6 +22,10 @@ pub fn random_walk(world: &World, seed: u64, length: usize) -> Vec<(Action, Stat
         };
         state = taken.state;
         moves.push((taken.action, state));
+    }
+    let open = |state: &State| (0..world.clients.len()).any(|one| world.is_open(state, one as u8));
+    while moves.last().is_some_and(|(_, state)| open(state)) {
+        moves.pop();
     }
     moves
 }

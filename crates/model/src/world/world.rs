@@ -99,6 +99,12 @@ pub struct World {
     /// By the same index: 1 if the last command wrote nothing, and others had written
     /// since the one before.
     pub(super) unsure: Vec<Field>,
+    /// `listening[client * nodes + node]`: the client's subscription at the node's server
+    /// stands (1), or nothing of it arrives any more (2). Only if clients listen.
+    pub(super) listening: Vec<Field>,
+    /// A command has taken the lock away, and nobody has taken it since. Only if clients
+    /// wait for messages, and on one server.
+    pub(super) freed: Field,
     /// Budget left, by fault.
     pub(super) budget: [Field; FAULTS.len()],
     /// How many faults of the order have struck.
@@ -150,6 +156,8 @@ impl World {
             waits: tables.waits(),
             pauses: config.switch(Fault::ClientPause).0 > 0,
             refuses: tables.needs.refused,
+            published: tables.closure.messages.len(),
+            listens: tables.listens(),
         });
         let clients: Vec<ClientFields> = (0..config.clients)
             .map(|_| client_fields(&config, &tables, &messages, &mut packer))
@@ -167,6 +175,11 @@ impl World {
         let positions = if tables.waits() { links * THREADS } else { 0 };
         let since = (0..positions).map(|_| packer.field(config.lag())).collect();
         let unsure = (0..positions).map(|_| packer.field(1)).collect();
+        let subscriptions = if tables.listens() { links } else { 0 };
+        let listening = (0..subscriptions).map(|_| packer.field(2)).collect();
+        let waits = tables.facts.iter().any(|facts| facts.waits);
+        let judged = waits && config.nodes == 1;
+        let freed = packer.field(usize::from(judged));
         let mut budget = [Field::NOTHING; FAULTS.len()];
         for switch in &config.switches {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
@@ -190,6 +203,7 @@ impl World {
         let effects = clients.iter().map(|client| client.effective);
         let effects = effects.filter(|_| !tables.counts_leases);
         let faults = budget.iter().copied().chain([struck]);
+        let ghosts = ghosts.chain([freed]);
         let bare = State::mask_without(ghosts.chain(effects).chain(faults));
         Ok(World {
             bare,
@@ -208,6 +222,8 @@ impl World {
             moved,
             since,
             unsure,
+            listening,
+            freed,
             budget,
             struck,
             place,

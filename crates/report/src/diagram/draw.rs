@@ -239,7 +239,11 @@ impl Canvas<'_> {
                 self.layout.client_x(flight.client),
                 self.layout.node_x(flight.node),
             );
-            self.arrow(&class, (client, flight.sent), node, flight.request);
+            // Nobody asked for a message that is published.
+            let asked = !matches!(flight.reply, Some((from, _)) if from == flight.sent);
+            if asked {
+                self.arrow(&class, (client, flight.sent), node, flight.request);
+            }
             if let Some((executed, end)) = flight.reply {
                 self.arrow(&class, (node, executed), client, end);
             }
@@ -347,7 +351,7 @@ pub(crate) fn sentence(trace: &Trace, step: &Step) -> String {
             let (client, node) = (words::client(*client), words::node(*node));
             format!("{client} sends {node}: {what}")
         }
-        Event::Execute { node, .. } | Event::Block { node, .. } => {
+        Event::Execute { node, .. } | Event::Block { node, .. } | Event::Publish { node, .. } => {
             format!("{} {what}", words::node(*node))
         }
         Event::Call { client, .. }

@@ -146,6 +146,23 @@ pub fn flights(trace: &Trace) -> Vec<Flight> {
             });
             continue;
         }
+        if let Event::Publish {
+            client,
+            node,
+            message,
+            ..
+        } = step.event
+        {
+            by_id.insert(message, found.len());
+            found.push(Flight {
+                client,
+                node,
+                sent: i,
+                request: Arrival::Arrives(i),
+                reply: Some((i, Arrival::Open)),
+            });
+            continue;
+        }
         let message = match &step.event {
             Event::Execute { message, .. }
             | Event::Deliver { message, .. }

@@ -70,6 +70,15 @@ impl Canvas<'_> {
                 );
                 self.label(x + GAP, y + 4, "", &words::shorten(&text, NODE_LABEL));
             }
+            Event::Publish { node, payload, .. } => {
+                let x = self.layout.node_x(*node);
+                let text = format!("publishes {}", words::printable(payload));
+                put!(
+                    self,
+                    "<circle class=\"n dot\" cx=\"{x}\" cy=\"{y}\" r=\"4.5\"/>"
+                );
+                self.label(x + GAP, y + 4, "", &words::shorten(&text, NODE_LABEL));
+            }
             Event::Block { node, .. } => {
                 let x = self.layout.node_x(*node);
                 put!(

@@ -50,6 +50,8 @@ pub struct FaultInfo {
 pub enum Beside {
     /// Commands that wait for replicas.
     Wait,
+    /// Clients that listen to a channel.
+    Messages,
     /// Another fault.
     Fault(Fault),
 }
@@ -92,6 +94,7 @@ macro_rules! faults {
         },)*];
     };
     (beside Wait) => { Beside::Wait };
+    (beside Messages) => { Beside::Messages };
     (beside $fault:ident) => { Beside::Fault(Fault::$fault) };
 }
 
@@ -136,9 +139,9 @@ faults! {
         "a server's clock jumps size ticks, forward or back";
     Failover "failover" Breaks, writes(1), []:
         "a server dies for good and its replica, which may lack the last size writes, takes its place";
-    SplitBrain "failover-split-brain" Breaks, writes(1), []:
+    SplitBrain "failover-split-brain" Breaks, writes(1), [Messages]:
         "the same, but the old server goes on for clients that have not noticed, until it is taken away";
-    CutOff "failover-cut-off" None, writes(1), []:
+    CutOff "failover-cut-off" None, writes(1), [Messages]:
         "the same, but the old server is cut off from everybody; what was in flight is lost in silence";
     MinReplicas "min-replicas" None, ticks(2, 0), []:
         "servers have min-replicas-to-write 1; one whose replica falls silent refuses writes, at once or up to size ticks later";

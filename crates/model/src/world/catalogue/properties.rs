@@ -20,6 +20,7 @@ pub enum Safety {
     HonestOutcome,
     ReleaseFrees,
     ReadWrite,
+    NoLostWakeUp,
 }
 
 /// A property of the whole graph: from every reachable state a way without faults
@@ -40,7 +41,7 @@ pub struct PropertyInfo {
 }
 
 /// Every property, in table order.
-pub const PROPERTIES: [PropertyInfo; 11] = [
+pub const PROPERTIES: [PropertyInfo; 12] = [
     safety(
         Safety::Belief,
         "mutual-exclusion-belief",
@@ -96,6 +97,11 @@ pub const PROPERTIES: [PropertyInfo; 11] = [
         "read-write-exclusion",
         "a valid writer excludes everybody, a valid reader every writer, and nobody ends or shortens a reader's valid hold",
     ),
+    safety(
+        Safety::NoLostWakeUp,
+        "no-lost-wake-up",
+        "nobody waits on for a message once the lock was given back and no message is on its way",
+    ),
 ];
 
 const fn safety(property: Safety, id: &'static str, meaning: &'static str) -> PropertyInfo {
@@ -116,7 +122,7 @@ const fn branching(property: Branching, id: &'static str, meaning: &'static str)
 
 impl Safety {
     /// Every one, in the order of their bits.
-    pub const ALL: [Safety; 10] = [
+    pub const ALL: [Safety; 11] = [
         Safety::Belief,
         Safety::Validity,
         Safety::Effect,
@@ -127,6 +133,7 @@ impl Safety {
         Safety::HonestOutcome,
         Safety::ReleaseFrees,
         Safety::ReadWrite,
+        Safety::NoLostWakeUp,
     ];
 
     /// The property's bit in a [`PropertySet`](crate::world::PropertySet).
@@ -171,7 +178,8 @@ impl Property {
                 | Safety::Effect
                 | Safety::NoOrphan
                 | Safety::HonestOutcome
-                | Safety::ReleaseFrees,
+                | Safety::ReleaseFrees
+                | Safety::NoLostWakeUp,
             )
             | Property::Branching(Branching::DeadlockFreedom) => false,
         }

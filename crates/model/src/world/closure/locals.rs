@@ -102,6 +102,7 @@ impl Closure {
             Phase::Acquiring | Phase::Releasing => {}
         }
         inputs.extend((1..=self.needs.advance_max).map(Symbolic::Advance));
+        inputs.extend((0..self.messages.len() as u16).map(Symbolic::Message));
         if self.needs.step > 0 {
             inputs.extend([self.needs.step, -self.needs.step].map(Symbolic::Skew));
         }
@@ -115,7 +116,7 @@ impl Closure {
                 Wait::Open { .. } => {
                     inputs.extend([1, 2].map(|value| Symbolic::Choose { thread, value }));
                 }
-                Wait::Time | Wait::Reply { .. } => {}
+                Wait::Time | Wait::Message | Wait::Reply { .. } => {}
             }
             let waits = matches!(wait, Wait::Reply { .. } | Wait::TimedOut { .. });
             let fails = [(self.needs.failing, false), (self.needs.refused, true)];
@@ -134,7 +135,8 @@ impl Closure {
             return Ok(());
         };
         let mut program = program.fork();
-        let concrete = input.input(outermost, self.local_replies.items(), self.needs.step_ms);
+        let (replies, messages) = (self.local_replies.items(), self.messages.items());
+        let concrete = input.input(outermost, replies, messages, self.needs.step_ms);
         let output = match program.step(&concrete) {
             Ok(output) => output,
             Err(error) => return self.refused(id, input, error),
@@ -144,18 +146,6 @@ impl Closure {
         if self.locals.len() > self.limits.locals || depth > self.limits.depth {
             let hint = self.longest().unwrap_or_else(|| growing_local(&*program));
             return Err(unbounded("client", self.locals.len(), hint));
-        }
-        if let Some((thread, _)) = view
-            .threads
-            .iter()
-            .find(|(_, waiting)| matches!(waiting, Waiting::Message { .. }))
-        {
-            return Err(ClosureError::NotModelled {
-                at: self.at(output.line),
-                what: format!(
-                    "the lock waits for a message (thread {thread}), which is not in the model yet"
-                ),
-            });
         }
         for used in &output.durations {
             self.note_duration(used.ms, used.line);
@@ -206,7 +196,8 @@ impl Closure {
             | Symbolic::Skew(_)
             | Symbolic::Advance(_)
             | Symbolic::Choose { .. }
-            | Symbolic::Reply { .. } => false,
+            | Symbolic::Reply { .. }
+            | Symbolic::Message(_) => false,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use lockproof_lua::text;
 use lockproof_redis::{Bytes, Reply};
 
 use super::error::intern;
@@ -27,6 +28,13 @@ impl Closure {
         };
         unmodelled::examine(argv, self.rules.dialect).map_err(not_modelled)?;
         wait::ticks(argv, self.needs.step_ms).map_err(not_modelled)?;
+        if let Some((channel, _)) = subscription(argv) {
+            self.listen(channel)
+                .map_err(|what| ClosureError::NotModelled {
+                    at: self.at(line),
+                    what,
+                })?;
+        }
         if let Some(ms) = wait::timeout_ms(argv) {
             self.note_duration(ms, line);
         }
@@ -51,12 +59,59 @@ impl Closure {
         Ok(id)
     }
 
+    /// Clients listen to this channel.
+    fn listen(&mut self, channel: &Bytes) -> Result<(), String> {
+        match &self.channel {
+            Some(known) if known != channel => {
+                let [known, other] = [known, channel].map(|name| text::printable(name));
+                Err(format!(
+                    "the lock subscribes to two channels, `{known}` and `{other}`; the model has one"
+                ))
+            }
+            _ => {
+                self.channel = Some(channel.clone());
+                Ok(())
+            }
+        }
+    }
+
     /// A command line as the servers see it, from a client whose clock is off so.
     pub fn to_server(&self, argv: &[Bytes], client: u8, skew: usize) -> Vec<Bytes> {
         let ticks = i32::from(self.needs.skews[skew]);
         let (people, scale) = (self.needs.people(), self.needs.server_scale());
         argv.iter()
             .map(|word| symbols::to_server(word, client, people, ticks, scale))
+            .collect()
+    }
+
+    /// Of each command, whether it begins or ends a subscription; nothing at all if no
+    /// client listens.
+    pub fn subscriptions(&self) -> Vec<Option<bool>> {
+        if self.channel.is_none() {
+            return Vec::new();
+        }
+        let commands = self.commands.items().iter();
+        commands
+            .map(|command| subscription(&command.argv).map(|(_, begins)| begins))
+            .collect()
+    }
+
+    /// Commands of this family begin or end a subscription.
+    pub fn subscribes(&self, family: u16) -> bool {
+        let mut commands = self.commands.items().iter();
+        let one = commands.find(|command| command.family == family);
+        one.is_some_and(|command| subscription(&command.argv).is_some())
+    }
+
+    /// By the number of a publication: its messages on the channel that clients listen to.
+    pub fn publications_heard(&self) -> Vec<Vec<u16>> {
+        let heard = |message: &&u16| {
+            let published = self.messages.get(**message);
+            self.channel.as_ref() == Some(&published.channel)
+        };
+        let publications = self.publications.items().iter();
+        publications
+            .map(|messages| messages.iter().filter(heard).copied().collect())
             .collect()
     }
 
@@ -160,7 +215,7 @@ impl Closure {
                 }
             }
         }
-        for ((command, ..), ways) in &self.ways {
+        for ((command, ..), ways) in self.ways.iter().chain(&self.heard) {
             let family = self.commands.get(*command).family;
             let ways = ways.iter().filter(|way| way.poison == 0);
             reach.extend(ways.map(|way| (family, way.reply)));
@@ -275,6 +330,16 @@ impl Closure {
         self.family_replies[usize::from(family)].insert(id);
         Ok(id)
     }
+}
+
+/// The channel of a command that begins (`true`) or ends a subscription.
+pub fn subscription(argv: &[Bytes]) -> Option<(&Bytes, bool)> {
+    let [name, channel] = argv else {
+        return None;
+    };
+    let begins = name.eq_ignore_ascii_case(b"subscribe");
+    let is_one = begins || name.eq_ignore_ascii_case(b"unsubscribe");
+    is_one.then_some((channel, begins))
 }
 
 /// What becomes of each generation when a client starts a new attempt while

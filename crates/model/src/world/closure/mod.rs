@@ -21,7 +21,7 @@ use lockproof_redis::{Bytes, Reply, ScriptEngine};
 
 use crate::lock::{Op, Role};
 
-use super::client::{Emitted, Facade, Symbolic, THREADS};
+use super::client::{Emitted, Facade, Published, Symbolic, THREADS};
 use super::execute::Effect;
 use super::interner::Interner;
 use super::node::{KeyRules, Keyspace};
@@ -151,6 +151,8 @@ pub struct Execution {
     pub poison: u16,
     /// As in [`Emitted::rounded`].
     pub rounded: bool,
+    /// What it publishes, by the closure's number; 0 for nothing.
+    pub published: u16,
 }
 
 /// By command, keyspace, and whether the server lacks a replica that it asks for.
@@ -208,6 +210,15 @@ pub struct Closure {
     /// What else can come of a command on a keyspace, where comparisons of times in a
     /// script do not come out as if everything happened at ticks.
     pub ways: Ways,
+    /// What comes of a command that publishes, and asks how many listen: for one listener,
+    /// two, .. up to all clients. Where there is nothing, it is all the same.
+    pub heard: Ways,
+    /// The channel that clients listen to; the others are nobody's.
+    pub channel: Option<Bytes>,
+    /// Messages that are published.
+    pub messages: Interner<Published>,
+    /// What a command publishes: messages in order. The first is nothing.
+    pub publications: Interner<Vec<u16>>,
     /// Replies that list in another order what the second of a pair lists.
     reordered: BTreeSet<(u16, u16)>,
     /// The same for local replies.
@@ -312,6 +323,7 @@ impl Closure {
     }
 
     fn close(&mut self, subject: &mut Subject<'_>) -> Result<(), ClosureError> {
+        error::intern(&mut self.publications, &Vec::new(), "set of publications")?;
         self.add_keyspace(&Keyspace::default())?;
         self.add_root(subject.program);
         loop {
@@ -324,6 +336,7 @@ impl Closure {
                     .iter_mut()
                     .for_each(|local| local.program = None);
                 self.local_index = Default::default();
+                self.check_messages()?;
                 return self.check_lock_key();
             }
         }
@@ -344,6 +357,10 @@ impl Closure {
             executions: Vec::new(),
             refusals: Vec::new(),
             ways: Ways::default(),
+            heard: Ways::default(),
+            channel: None,
+            messages: Interner::default(),
+            publications: Interner::default(),
             reordered: BTreeSet::new(),
             variants: BTreeSet::new(),
             family_replies: Vec::new(),
@@ -392,8 +409,24 @@ impl Closure {
         }
     }
 
+    /// What is published goes to replicas as well, and a WAIT would see it.
+    ///
+    /// # Errors
+    /// If the lock publishes, or subscribes, and sends WAIT.
+    fn check_messages(&self) -> Result<(), ClosureError> {
+        let messages = self.channel.is_some() || !self.messages.is_empty();
+        if !messages || self.waits().is_empty() {
+            return Ok(());
+        }
+        Err(ClosureError::NotModelled {
+            at: self.at(0),
+            what: "the lock sends WAIT beside messages, which the model does not follow together"
+                .into(),
+        })
+    }
+
     /// Everything that can grow; equal twice in a row means closed.
-    fn size(&self) -> [usize; 7] {
+    fn size(&self) -> [usize; 8] {
         [
             self.locals.len(),
             self.locals.iter().map(|local| local.next.len()).sum(),
@@ -402,6 +435,7 @@ impl Closure {
             self.local_replies.len(),
             self.keyspaces.len(),
             self.family_replies.iter().map(BTreeSet::len).sum(),
+            self.messages.len(),
         ]
     }
 

@@ -1,10 +1,11 @@
 //! Keyspaces: what commands, ticks and faults make of them.
 
 use lockproof_lua::{Refusal, RefusalKind};
-use lockproof_redis::ScriptEngine;
+use lockproof_redis::{Bytes, ScriptEngine};
 
 use super::error::{intern, unbounded};
 use super::{Closure, ClosureError, Command, Execution, retirement};
+use crate::world::client::Published;
 use crate::world::execute::{Executed, Executor};
 use crate::world::node::{Keyspace, Most};
 
@@ -84,10 +85,55 @@ impl Closure {
                 if !ways.is_empty() {
                     self.ways.insert((id as u16, at as u16, alone), ways);
                 }
+                if main.published != 0 {
+                    let clients = u32::from(self.needs.clients);
+                    let heard = (1..=clients).map(|listeners| {
+                        executor.execute(&before, author, &command.argv, (alone, listeners))
+                    });
+                    let heard: Vec<Executed> = heard.collect();
+                    self.add_heard((id, at, alone), main, heard)?;
+                }
             }
             at += 1;
         }
         Ok(())
+    }
+
+    /// What comes of a command that publishes, by how many listen.
+    fn add_heard(
+        &mut self,
+        (command, keyspace, alone): (usize, usize, bool),
+        main: Execution,
+        heard: Vec<Executed>,
+    ) -> Result<(), ClosureError> {
+        let heard = heard
+            .into_iter()
+            .map(|executed| self.add_execution(command, keyspace, executed));
+        let heard = heard.collect::<Result<Vec<_>, _>>()?;
+        if heard.iter().all(|execution| *execution == main) {
+            return Ok(());
+        }
+        let at = (command as u16, keyspace as u16, alone);
+        if self.ways.contains_key(&at) {
+            let line = self.family_lines[usize::from(self.commands.get(at.0).family)];
+            return Err(ClosureError::NotModelled {
+                at: self.at(line),
+                what: "the lock publishes, asks how many listen, and compares times, in one script"
+                    .into(),
+            });
+        }
+        self.heard.insert(at, heard);
+        Ok(())
+    }
+
+    /// What was published, by number.
+    fn add_publication(&mut self, published: Vec<(Bytes, Bytes)>) -> Result<u16, ClosureError> {
+        let mut messages = Vec::with_capacity(published.len());
+        for (channel, payload) in published {
+            let message = Published { channel, payload };
+            messages.push(intern(&mut self.messages, &message, "set of messages")?);
+        }
+        intern(&mut self.publications, &messages, "set of publications")
     }
 
     /// What a command did to a keyspace, by numbers.
@@ -113,6 +159,7 @@ impl Closure {
             overflow: executed.overflow.is_some(),
             poison: 0,
             rounded,
+            published: 0,
         };
         if let Some((refusal, in_script)) = executed.refusal {
             execution.poison = self.refused_execution(family, refusal, in_script)?;
@@ -122,6 +169,7 @@ impl Closure {
         if !execution.overflow {
             execution.after = self.add_keyspace(&executed.after)?;
         }
+        execution.published = self.add_publication(executed.published)?;
         let mut replies = executed.replies.iter();
         if let Some(reply) = replies.next() {
             execution.reply = intern(&mut self.replies, reply, "set of replies")?;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use lockproof_trace::{self as trace, Event, Outcome};
 
+use super::messages::as_reply;
 use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
 use crate::lock::{Input, Op, Output, Program, Request};
 use crate::world::client::{Ending, Symbolic, Wait};
@@ -165,6 +166,7 @@ impl ConcreteRun<'_> {
                 Input::Choose { thread, value }
             }
             Symbolic::Reply { thread, .. } => self.delivered(thread)?,
+            Symbolic::Message(_) => self.heard()?,
             Symbolic::Fail { thread, definite } => {
                 let Parcel { id, message, .. } = self.taken()?;
                 let fail = Event::Fail {
@@ -198,6 +200,24 @@ impl ConcreteRun<'_> {
         };
         self.log(deliver, None);
         Ok(Input::Reply { thread, reply })
+    }
+
+    fn heard(&mut self) -> Result<Input, ConcreteError> {
+        let parcel = self.taken()?;
+        let Cargo::Published(published) = &parcel.cargo else {
+            let detail = format!("message {} was not published", parcel.id);
+            return Err(mismatch(self.at, "deliver", detail));
+        };
+        let deliver = Event::Deliver {
+            client: parcel.client as u8,
+            node: parcel.message.node,
+            message: parcel.id,
+            reply: as_reply(published),
+            ignored: false,
+        };
+        let input = published.input();
+        self.log(deliver, None);
+        Ok(input)
     }
 
     /// The live program went on at a comparison that was open, if it went the way that
@@ -268,6 +288,7 @@ impl ConcreteRun<'_> {
                 ..message
             },
             cargo,
+            like: Vec::new(),
         });
         Ok(())
     }

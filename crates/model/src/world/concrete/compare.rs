@@ -94,6 +94,10 @@ impl<'w> ConcreteRun<'w> {
             (Cargo::Reply(reply), Content::Reply(id)) => self.is_reply(reply, id),
             (Cargo::Broken { .. }, Content::Broken) => true,
             (Cargo::Refused, Content::Refused) => true,
+            (Cargo::Published(published), Content::Published(id)) => {
+                let one = parcel.like.is_empty() != parcel.message.more;
+                one && closure.messages.get(id) == published
+            }
             _ => false,
         }
     }

@@ -4,6 +4,7 @@ use lockproof_redis::Reply;
 use lockproof_trace::{Event, FaultEvent};
 
 use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
+use crate::world::client::Published;
 use crate::world::closure::Execution;
 use crate::world::execute::Executed;
 use crate::world::layout::Field;
@@ -40,14 +41,15 @@ impl ConcreteRun<'_> {
     /// The message that was taken is lost.
     pub(super) fn lose(&mut self, message: Message) -> Result<(), ConcreteError> {
         let parcel = self.taken()?;
+        let reply = matches!(
+            parcel.cargo,
+            Cargo::Reply(_) | Cargo::Published(_) | Cargo::Broken { taken: true }
+        );
         self.fault(FaultEvent::Lose {
             client: parcel.client as u8,
             node: message.node,
             message: parcel.id,
-            reply: matches!(
-                parcel.cargo,
-                Cargo::Reply(_) | Cargo::Broken { taken: true }
-            ),
+            reply,
         });
         Ok(())
     }
@@ -96,7 +98,7 @@ impl ConcreteRun<'_> {
             }
             (_, Content::Broken) => parcel.cargo = Cargo::Broken { taken: true },
             (_, Content::Refused) => parcel.cargo = Cargo::Refused,
-            (_, Content::Request(_) | Content::Reply(_)) => {}
+            (_, Content::Request(_) | Content::Reply(_) | Content::Published(_)) => {}
         }
         parcel.message = message;
     }
@@ -122,7 +124,9 @@ impl ConcreteRun<'_> {
             client: parcel.client as u8,
             sender: self.world.sender(&message),
         };
-        let done = self.executed(&keyspace, author, argv, alone);
+        let node = usize::from(message.node);
+        let listeners = self.world.listeners(&self.before, node) as u32;
+        let done = self.executed(&keyspace, author, argv, (alone, listeners));
         self.rounded |= claimed.rounded;
         self.compare_execution(&done, claimed)?;
         if let Some(reply) = done.replies.into_iter().next() {
@@ -152,6 +156,82 @@ impl ConcreteRun<'_> {
             );
             return Err(mismatch(self.at, "execute", detail));
         }
+        let closure = &self.world.tables.closure;
+        let said = closure.publications.get(claimed.published).iter();
+        let said = said.map(|message| closure.messages.get(*message));
+        let same = said.map(|message| (&message.channel, &message.payload));
+        if !same.eq(executed.published.iter().map(|(on, said)| (on, said))) {
+            let detail = format!("the command publishes {:?}", executed.published);
+            return Err(mismatch(self.at, "execute", detail));
+        }
+        Ok(())
+    }
+
+    /// A server sends a message to a client that listens.
+    pub(super) fn publish(
+        &mut self,
+        client: usize,
+        message: Message,
+        onto: Option<Message>,
+        lost: bool,
+    ) -> Result<(), ConcreteError> {
+        let Content::Published(number) = message.content else {
+            return Err(mismatch(self.at, "publish", format!("{message:?}")));
+        };
+        let published = self.world.tables.closure.messages.get(number).clone();
+        let id = self.next_id;
+        self.next_id += 1;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let event = Event::Publish {
+            client: client as u8,
+            node: message.node,
+            message: id,
+            channel: text(&published.channel),
+            payload: text(&published.payload),
+        };
+        self.log(event, None);
+        let parcel = Parcel {
+            id,
+            client,
+            message,
+            cargo: Cargo::Published(published),
+            like: Vec::new(),
+        };
+        match onto {
+            Some(onto) => {
+                let at = self.find(client, &onto)?;
+                self.parcels[at].message = message;
+                self.parcels[at].like.push(id);
+            }
+            None => self.parcels.push(parcel),
+        }
+        if lost {
+            self.hand = self.parcels.pop();
+            self.lose(message)?;
+        }
+        Ok(())
+    }
+
+    /// Of the messages that were taken all but the first stay in flight.
+    pub(super) fn part(&mut self, message: Message) -> Result<(), ConcreteError> {
+        let mut first = self.taken()?;
+        let mut like = std::mem::take(&mut first.like);
+        if message.more != (like.len() > 1) {
+            let what = "two equal messages of a server to reach their client as one";
+            return Err(ConcreteError::BetweenTicks { what: what.into() });
+        }
+        let Cargo::Published(published) = &first.cargo else {
+            return Err(mismatch(self.at, "part", format!("{message:?}")));
+        };
+        let rest = Parcel {
+            id: like.remove(0),
+            client: first.client,
+            message,
+            cargo: Cargo::Published(published.clone()),
+            like,
+        };
+        self.parcels.push(rest);
+        self.hand = Some(first);
         Ok(())
     }
 
@@ -200,6 +280,13 @@ impl ConcreteRun<'_> {
     pub(super) fn held(&self, field: Field) -> &Keyspace {
         self.servers.get(&field).unwrap_or(&self.empty)
     }
+}
+
+/// A published message as its connection brings it.
+pub(super) fn as_reply(published: &Published) -> Reply {
+    let Published { channel, payload } = published;
+    let words = [&b"message"[..], channel, payload];
+    Reply::Array(words.map(|word| Reply::Bulk(word.to_vec())).into())
 }
 
 fn executed(parcel: &Parcel, reply: &Reply) -> Event {

@@ -26,6 +26,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::lock::{Config, LockError, LockFile, Program};
 
 use super::catalogue::Property;
+use super::client::Published;
 use super::execute::{Executed, Executor};
 use super::layout::{Field, State};
 use super::message::Message;
@@ -195,6 +196,8 @@ struct Parcel {
     /// What it is to the path.
     message: Message,
     cargo: Cargo,
+    /// Published messages like it behind it, which are one with it to the path.
+    like: Vec<u32>,
 }
 
 enum Cargo {
@@ -206,6 +209,7 @@ enum Cargo {
     },
     /// No connection was made.
     Refused,
+    Published(Published),
 }
 
 struct ConcreteRun<'w> {
@@ -340,13 +344,14 @@ impl<'w> ConcreteRun<'w> {
         self.epoch_ms + i64::from(self.tick) * self.tick_ms
     }
 
-    /// What a formal server makes of a command now.
+    /// What a formal server makes of a command now, in a world in which it lacks a replica
+    /// that it asks for, or not, and so many listen to it.
     fn executed(
         &mut self,
         keyspace: &Keyspace,
         author: Author,
         argv: &[Bytes],
-        alone: bool,
+        world: (bool, u32),
     ) -> Executed {
         let present = self.now();
         let mut executor = Executor {
@@ -355,7 +360,7 @@ impl<'w> ConcreteRun<'w> {
             scale: None,
             present,
         };
-        executor.execute(keyspace, author, argv, alone)
+        executor.execute(keyspace, author, argv, world)
     }
 
     /// A new attempt's token.

@@ -32,6 +32,13 @@ impl ConcreteRun<'_> {
                 let index = self.find(client, &message)?;
                 self.hand = Some(self.parcels.remove(index));
             }
+            Note::Published {
+                client,
+                message,
+                onto,
+                lost,
+            } => self.publish(client, message, onto, lost)?,
+            Note::Parted { message } => self.part(message)?,
             Note::Lost { message } => self.lose(message)?,
             Note::Posted { message } => self.put_back(message)?,
             Note::Rewritten { client, messages } => self.rewrite(client, messages)?,

@@ -48,6 +48,7 @@ impl<L: Log> Successor<'_, L> {
                 .set(fields.hampered, usize::from(fields.hampered.exists()));
         }
         if emitted.abandoned != 0 {
+            self.hang_up(client, emitted.abandoned, before);
             self.abandon(client, emitted.abandoned);
             self.open_new_connections(client, before, emitted.abandoned);
         }
@@ -115,7 +116,7 @@ impl<L: Log> Successor<'_, L> {
                     Content::Reply(id) => {
                         Content::Reply(world.tables.retire_reply(client, mask, id))
                     }
-                    same @ (Content::Broken | Content::Refused) => same,
+                    same @ (Content::Broken | Content::Refused | Content::Published(_)) => same,
                 };
                 true
             });
@@ -154,10 +155,13 @@ impl<L: Log> Successor<'_, L> {
             self.state.set(field, 0);
         }
         self.state.set(fields.local, usize::from(self.world.fresh));
+        self.end_own_subscriptions(client);
+        let world = self.world;
         self.rewrite_messages(client, |message| {
             message.awaited = false;
             let request = matches!(message.content, Content::Request(_));
-            request && message.blocked.is_none() && !message.held
+            let listens = world.is_of_subscription(message);
+            request && message.blocked.is_none() && !message.held && !listens
         });
     }
 

@@ -15,6 +15,7 @@ mod nodes;
 mod partition;
 mod properties;
 mod release;
+mod subscriptions;
 mod time;
 mod wait;
 

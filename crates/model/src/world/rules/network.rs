@@ -31,7 +31,13 @@ impl<L: Log> Successor<'_, L> {
             old: world.uses_old(&self.state, client, usize::from(node)),
             blocked: None,
             held: false,
+            place: 0,
+            more: false,
         };
+        let subscribes = world.is_of_subscription(&message);
+        if subscribes && world.is_subscribing(&self.state, client, thread, node) {
+            self.overflow |= OVERFLOW_SLOTS;
+        }
         // On a cut link it is lost at once, and a server that is gone refuses it, unless
         // it is held back until that ends.
         let to = usize::from(node);
@@ -137,6 +143,9 @@ impl<L: Log> Successor<'_, L> {
 
     pub(super) fn abandon(&mut self, client: usize, threads: u8) {
         self.rewrite_messages(client, |message| {
+            if matches!(message.content, Content::Published(_)) {
+                return true;
+            }
             if message.awaited && threads & 1 << message.thread != 0 {
                 message.awaited = false;
             }
@@ -162,7 +171,7 @@ impl<L: Log> Successor<'_, L> {
         self.state.set(slots[0], 0);
     }
 
-    /// A message is lost on its way.
+    /// A message, or all in one place, is lost on its way.
     pub(super) fn lose(&mut self, client: usize, slot: usize, message: Message) {
         self.take(client, slot);
         self.log.note(|| Note::Lost { message });
@@ -193,6 +202,14 @@ impl<L: Log> Successor<'_, L> {
         let ways = world.tables.ways(command, keyspace, refuses);
         let other = usize::from(way).checked_sub(1);
         let execution = other.and_then(|at| ways.get(at)).unwrap_or(execution);
+        let heard = match execution.published {
+            0 => None,
+            _ => {
+                let listeners = world.listeners(&self.state, message.node.into());
+                world.tables.heard(command, keyspace, refuses, listeners)
+            }
+        };
+        let execution = heard.unwrap_or(execution);
         if execution.overflow {
             self.overflow |= OVERFLOW_COUNTER;
         }
@@ -224,22 +241,35 @@ impl<L: Log> Successor<'_, L> {
         }
         self.log.note(|| Note::Stored { to: server });
         self.note_command(client, &message, changes);
+        self.note_freedom(keyspace, execution.after);
+        let subscription = world.tables.subscription(command);
+        if let Some(begins) = subscription {
+            self.subscribe(client, message.node, begins);
+        }
         if message.awaited {
+            let place = match subscription {
+                Some(_) => self.next_place(client, message.node),
+                None => 0,
+            };
             let content = Content::Reply(execution.reply);
             self.post_back(
                 client,
                 Message {
                     content,
                     allowance: 0,
+                    place,
                     ..message
                 },
             );
         }
+        if execution.published != 0 {
+            self.publish(message.node, execution.published);
+        }
         self.judge_the_dead();
     }
 
-    fn deliver(&mut self, client: usize, slot: usize, message: Message) {
-        self.take(client, slot);
+    fn deliver(&mut self, client: usize, slot: usize, message: Message, more: bool) {
+        self.take_one(client, slot, message, more);
         let thread = message.thread;
         match message.content {
             Content::Reply(reply) => {
@@ -251,6 +281,7 @@ impl<L: Log> Successor<'_, L> {
                 let definite = message.content == Content::Refused;
                 self.feed(client, Symbolic::Fail { thread, definite });
             }
+            Content::Published(number) => self.feed(client, Symbolic::Message(number)),
         }
     }
 
@@ -258,10 +289,15 @@ impl<L: Log> Successor<'_, L> {
     /// client, with an unknown outcome.
     pub(super) fn break_connections(&mut self, node: usize, old: bool) {
         let world = self.world;
+        self.end_subscriptions(node);
         for client in 0..world.clients.len() {
             self.rewrite_messages(client, |message| {
                 let refused = message.content == Content::Refused;
                 if usize::from(message.node) == node && message.old == old && !refused {
+                    if matches!(message.content, Content::Published(_)) {
+                        return false;
+                    }
+                    message.place = 0;
                     message.content = Content::Broken;
                     message.allowance = 0;
                     message.old = false;
@@ -304,10 +340,12 @@ impl World {
                         step.finish(Move::Execute { client, slot, way }, visit);
                     }
                 }
-            } else if self.runs(state, index) {
-                let mut step = Successor::from(self, state);
-                step.deliver(index, slot, message);
-                step.finish_act(client, Act::Deliver(place), visit);
+            } else if self.runs(state, index) && message.place <= 1 {
+                for &more in self.left_over(&message) {
+                    let mut step = Successor::from(self, state);
+                    step.deliver(index, slot, message, more);
+                    step.finish_act(client, Act::Deliver(place, more), visit);
+                }
             }
             if !matches!(message.content, Content::Broken | Content::Refused) {
                 self.message_faults(state, index, slot, message, visit);
@@ -330,6 +368,41 @@ impl World {
         ways.len() as u8
     }
 
+    /// Whether, once one is taken of what stands in a slot, two or more are left.
+    fn left_over(&self, message: &Message) -> &'static [bool] {
+        match message.more && !self.config.at_ticks {
+            true => &[false, true],
+            false => &[false],
+        }
+    }
+
+    /// A message is lost. What comes on a subscription is a stream of bytes: nothing comes
+    /// behind a gap. If a published message is lost, its connection is, and with it the
+    /// subscription; `None` if a command is under way on it.
+    fn lost<L: Log>(
+        &self,
+        state: &State,
+        client: usize,
+        slot: usize,
+        message: Message,
+    ) -> Option<Successor<'_, L>> {
+        let node = message.node;
+        let published = matches!(message.content, Content::Published(_));
+        if published && self.asks_on_subscription(state, client, node) {
+            return None;
+        }
+        let mut step = Successor::fault(self, state, Fault::Loss);
+        step.lose(client, slot, message);
+        if published {
+            step.subscribe(client, node, false);
+            step.clear_subscription(client, node);
+        } else if message.place > 0 {
+            step.deafen(client, node);
+        }
+        step.judge_the_dead();
+        Some(step)
+    }
+
     fn message_faults<L: Log>(
         &self,
         state: &State,
@@ -339,17 +412,11 @@ impl World {
         visit: &mut Visit<'_, L>,
     ) {
         let (client, place) = (index as u8, slot as u8);
-        if self.left(state, Fault::Loss) > 0 {
-            let mut step = Successor::fault(self, state, Fault::Loss);
-            step.lose(index, slot, message);
-            step.judge_the_dead();
-            step.finish(
-                Move::Lose {
-                    client,
-                    slot: place,
-                },
-                visit,
-            );
+        if self.left(state, Fault::Loss) > 0
+            && let Some(step) = self.lost(state, index, slot, message)
+        {
+            let slot = place;
+            step.finish(Move::Lose { client, slot }, visit);
         }
         let (_, size) = self.config.switch(Fault::Delay);
         if self.left(state, Fault::Delay) > 0 && message.allowance == 0 {

@@ -111,7 +111,7 @@ impl World {
     /// Somebody who was refused hears of it: the move, and the state after it.
     pub(in crate::world) fn first_refusal(&self, state: &State) -> Option<(Action, State)> {
         let refused = |step: Move| match step {
-            Move::Deliver { client, slot } => {
+            Move::Deliver { client, slot, .. } => {
                 let message = self.message_in(state, client, slot);
                 message.is_some_and(|message| message.content == Content::Refused)
             }

@@ -52,9 +52,18 @@ impl<L: Log> Successor<'_, L> {
                     Content::Request(_) if message.held || message.blocked.is_some() => continue,
                     Content::Request(_) => REQUESTS,
                     // The news of a connection come from the server's side as well.
-                    Content::Reply(_) | Content::Broken | Content::Refused => REPLIES,
+                    Content::Reply(_)
+                    | Content::Broken
+                    | Content::Refused
+                    | Content::Published(_) => REPLIES,
                 };
                 let cut = world.cut(client, usize::from(message.node));
+                if self.state.get(cut) == way && message.place > 0 {
+                    self.lose(client, slot, message);
+                    self.deafen(client, message.node);
+                    // Others have moved.
+                    return self.lose_what_is_swallowed();
+                }
                 if self.state.get(cut) == way {
                     // Those that are less move up into its place, and were looked at.
                     self.lose(client, slot, message);
@@ -74,6 +83,11 @@ impl World {
         matches!(state.get(self.cut(client, node)), BOTH | REQUESTS)
     }
 
+    /// What the node's server sends to the client is lost.
+    pub(super) fn swallows_replies(&self, state: &State, client: usize, node: usize) -> bool {
+        matches!(state.get(self.cut(client, node)), BOTH | REPLIES)
+    }
+
     pub(super) fn link_moves<L: Log>(&self, state: &State, visit: &mut Visit<'_, L>) {
         if !self.cut.iter().any(|field| field.exists()) {
             return;
@@ -85,6 +99,7 @@ impl World {
             if state.get(field) != 0 {
                 let mut step = Successor::from(self, state);
                 step.state.set(field, 0);
+                self.hears_again(&mut step.state, usize::from(client), node);
                 step.finish(Move::Heal { client, node }, visit);
                 continue;
             }
@@ -94,6 +109,9 @@ impl World {
             if self.left(state, Fault::Partition) > 0 {
                 let mut step = Successor::fault(self, state, Fault::Partition);
                 step.state.set(field, BOTH);
+                if self.brings_something(state, usize::from(client), node) {
+                    step.deafen(usize::from(client), node);
+                }
                 step.rewrite_messages(usize::from(client), |message| {
                     message.held || message.node != node
                 });

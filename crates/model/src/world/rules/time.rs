@@ -17,6 +17,7 @@ impl<L: Log> Successor<'_, L> {
     /// another number of ticks.
     fn tick(&mut self, drift: Option<(usize, u8)>) {
         let world = self.world;
+        self.judge_waiting();
         for node in 0..world.nodes.len() {
             self.tick_silence(node);
         }
@@ -82,7 +83,7 @@ impl<L: Log> Successor<'_, L> {
             message.content = match message.content {
                 Content::Request(id) => Content::Request(tables.age_command[usize::from(id)]),
                 Content::Reply(id) => Content::Reply(tables.age_reply[usize::from(id)]),
-                same @ (Content::Broken | Content::Refused) => same,
+                same @ (Content::Broken | Content::Refused | Content::Published(_)) => same,
             };
             tables.tick_wait(message);
             true
@@ -229,6 +230,7 @@ impl World {
 
     fn may_stay(&self, state: &State, client: usize, message: &Message) -> bool {
         message.allowance > 0
+            || message.place > 1
             || message.held
             || message.blocked.is_some()
             || message.awaited && self.spins(state, client, message.thread)

@@ -69,6 +69,8 @@ impl Tables {
             opens,
             waits,
             acknowledged,
+            subscriptions,
+            publications,
         } = self;
         let mut feed = Feed(Sha256::new());
         (config, needs, class_of.first(), inputs).hash(&mut feed);
@@ -89,7 +91,8 @@ impl Tables {
         (mask_index, masks, waits, acknowledged).hash(&mut feed);
         (counts_leases, spins, opens, has_modes).hash(&mut feed);
         let ways: BTreeMap<_, _> = closure.ways.iter().collect();
-        ways.hash(&mut feed);
+        let heard: BTreeMap<_, _> = closure.heard.iter().collect();
+        (ways, heard, subscriptions, publications).hash(&mut feed);
         feed.0.finalize().into()
     }
 }
