@@ -330,7 +330,17 @@ impl Replay<'_> {
         );
         match (self.take_stage(key)?, reply) {
             (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request).await?),
-            (Stage::Reply(reply), true) => Ok(self.rig.wires.lose_reply(reply).await?),
+            (Stage::Reply(reply), true) => {
+                // Nothing behind it arrives either.
+                if self
+                    .messages
+                    .get(&key)
+                    .is_some_and(|message| message.subscribes)
+                {
+                    self.deafen((key.0, key.1));
+                }
+                Ok(self.rig.wires.lose_reply(reply).await?)
+            }
             (Stage::Push(_), true) => self.lose_push(key).await,
             // Its server died before it answered a WAIT, and nobody hears of it.
             (Stage::Blocked(_), true) | (Stage::Unsent(_), false) => Ok(()),

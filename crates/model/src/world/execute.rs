@@ -125,10 +125,11 @@ impl<'e> Executor<'e> {
         before: &Keyspace,
         author: Author,
         argv: &[Bytes],
-        alone: bool,
+        (alone, listeners): (bool, u32),
     ) -> (Executed, Vec<Executed>) {
         let run = Run {
             alone,
+            listeners,
             ..Run::default()
         };
         let (main, opened) = self.execute_so(before, author, argv, run);

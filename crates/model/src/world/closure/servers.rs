@@ -69,7 +69,7 @@ impl Closure {
             for alone in kinds.into_iter().flatten() {
                 let author = command.author();
                 let (main, others) =
-                    executor.execute_all_ways(&before, author, &command.argv, alone);
+                    executor.execute_all_ways(&before, author, &command.argv, (alone, 0));
                 let main = self.add_execution(id, at, main)?;
                 let table = if alone {
                     &mut self.refusals
@@ -85,12 +85,15 @@ impl Closure {
                 if !ways.is_empty() {
                     self.ways.insert((id as u16, at as u16, alone), ways);
                 }
-                if main.published != 0 {
+                let ways = self.ways.get(&(id as u16, at as u16, alone));
+                let mut ways = ways.into_iter().flatten();
+                if main.published != 0 || ways.any(|way| way.published != 0) {
                     let clients = u32::from(self.needs.clients);
                     let heard = (1..=clients).map(|listeners| {
-                        executor.execute(&before, author, &command.argv, (alone, listeners))
+                        let run = (alone, listeners);
+                        executor.execute_all_ways(&before, author, &command.argv, run)
                     });
-                    let heard: Vec<Executed> = heard.collect();
+                    let heard: Vec<_> = heard.collect();
                     self.add_heard((id, at, alone), main, heard)?;
                 }
             }
@@ -99,22 +102,34 @@ impl Closure {
         Ok(())
     }
 
-    /// What comes of a command that publishes, by how many listen.
+    /// What comes of a command that publishes, by how many listen: as at ticks, and in the
+    /// other ways in which its script may compare times.
     fn add_heard(
         &mut self,
         (command, keyspace, alone): (usize, usize, bool),
         main: Execution,
-        heard: Vec<Executed>,
+        heard: Vec<(Executed, Vec<Executed>)>,
     ) -> Result<(), ClosureError> {
-        let heard = heard
-            .into_iter()
-            .map(|executed| self.add_execution(command, keyspace, executed));
-        let heard = heard.collect::<Result<Vec<_>, _>>()?;
-        if heard.iter().all(|execution| *execution == main) {
+        let at = (command as u16, keyspace as u16, alone);
+        let known = self.ways.get(&at).cloned().unwrap_or_default();
+        let (mut by_listeners, mut same) = (Vec::new(), true);
+        let mut open = !known.is_empty();
+        for (executed, others) in heard {
+            let execution = self.add_execution(command, keyspace, executed)?;
+            same &= execution == main;
+            by_listeners.push(execution);
+            let others = others
+                .into_iter()
+                .map(|way| self.add_execution(command, keyspace, way));
+            let mut others = others.collect::<Result<Vec<_>, _>>()?;
+            others.retain(|way| *way != execution);
+            same &= others == known;
+            open |= !others.is_empty();
+        }
+        if same {
             return Ok(());
         }
-        let at = (command as u16, keyspace as u16, alone);
-        if self.ways.contains_key(&at) {
+        if open {
             let line = self.family_lines[usize::from(self.commands.get(at.0).family)];
             return Err(ClosureError::NotModelled {
                 at: self.at(line),
@@ -122,7 +137,7 @@ impl Closure {
                     .into(),
             });
         }
-        self.heard.insert(at, heard);
+        self.heard.insert(at, by_listeners);
         Ok(())
     }
 

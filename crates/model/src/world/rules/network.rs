@@ -344,6 +344,9 @@ impl World {
                 for &more in self.left_over(&message) {
                     let mut step = Successor::from(self, state);
                     step.deliver(index, slot, message, more);
+                    // There may be fewer: no way to an acquire leads over messages that are
+                    // not there.
+                    step.fault |= more;
                     step.finish_act(client, Act::Deliver(place, more), visit);
                 }
             }
