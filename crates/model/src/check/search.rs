@@ -15,7 +15,7 @@ use crate::world::layout::State;
 use crate::world::packed::Narrow;
 use crate::world::rules::overflow_reason;
 use crate::world::tables::{Fingerprint, Tables};
-use crate::world::walk::random_walk;
+use crate::world::walk::{random_walk, settle};
 use crate::world::{Action, World};
 
 use super::attempts;
@@ -193,7 +193,8 @@ impl Checker<'_> {
         let world = self.at_ticks(set, &tables)?;
         seeds
             .map(|seed| {
-                let moves = random_walk(&world, seed, length);
+                let mut moves = random_walk(&world, seed, length);
+                settle(&world, &mut moves);
                 self.concretise(&world, set, &moves, None, Some(seed))
             })
             .collect()

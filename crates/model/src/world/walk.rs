@@ -10,8 +10,7 @@ use super::world::World;
 
 /// A seeded random walk of up to `length` moves from the start. Faults are
 /// chosen less often than other moves, so that a budget is not spent before
-/// anything happened; a walk never enters what the model cannot represent, and does not
-/// end at a comparison of times that is open: live programs have gone on there.
+/// anything happened; a walk never enters what the model cannot represent.
 pub fn random_walk(world: &World, seed: u64, length: usize) -> Vec<(Action, State)> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut state = world.start();
@@ -23,11 +22,16 @@ pub fn random_walk(world: &World, seed: u64, length: usize) -> Vec<(Action, Stat
         state = taken.state;
         moves.push((taken.action, state));
     }
+    moves
+}
+
+/// Takes back what a walk ends with at a comparison of times that is open: live programs have
+/// gone on there, and a replay would find more than the walk tells.
+pub fn settle(world: &World, moves: &mut Vec<(Action, State)>) {
     let open = |state: &State| (0..world.clients.len()).any(|one| world.is_open(state, one as u8));
     while moves.last().is_some_and(|(_, state)| open(state)) {
         moves.pop();
     }
-    moves
 }
 
 /// One step of a walk: a transition by chance, each as likely as its weight. `None` if
