@@ -47,5 +47,28 @@ if [ ${#modules[@]} != 0 ]; then
     done >"$left_out"
     cat "$left_out"
 fi
-# Without names there is nothing to skip, and an empty list is an error to old shells.
-cargo test --locked --no-fail-fast -- ${skip[@]+"${skip[@]}"}
+# Those that mostly wait (for servers, leases, children) run beside those that compute.
+# The list of the others comes from the folder, so that no program is forgotten.
+waits=(cli lab replay)
+computes=()
+for program in tests/*.rs tests/*/main.rs; do
+    name=${program#tests/}
+    name=${name%/main.rs}
+    name=${name%.rs}
+    case " ${waits[*]} " in *" $name "*) ;; *) computes+=(--test "$name") ;; esac
+done
+# run OPTION...: without names there is nothing to skip, and an empty list is an error to
+# old shells.
+run() {
+    cargo test --locked --no-fail-fast "$@" -- ${skip[@]+"${skip[@]}"}
+}
+told=$(mktemp)
+trap 'rm -f "$told"' EXIT
+run "${waits[@]/#/--test=}" >"$told" 2>&1 &
+waiting=$!
+ended=0
+run --lib --bins "${computes[@]}" || ended=$?
+run --doc || ended=$?
+wait "$waiting" || ended=$?
+cat "$told"
+exit "$ended"

@@ -344,16 +344,15 @@ fn a_foreign_token_that_is_sent_is_never_answered_for() {
 // ---- what scripts and commands use ----
 
 #[test]
-fn messages_are_refused_as_not_modelled() {
-    let acquire = format!("subscribe('wake')\n{SET}\nreturn held()");
-    let (_, message) = refusal(&acquire, DEL);
-    says(
-        &message,
-        &["my-lock.lua:2", "SUBSCRIBE", "not in the model yet"],
-    );
-    let acquire = format!("wait(lock.ttl)\n{SET}\nreturn held()");
-    let (_, message) = refusal(&acquire, DEL);
-    says(&message, &["my-lock.lua:2", "waits for a message"]);
+fn messages_that_the_model_does_not_follow_are_refused_with_their_line() {
+    let acquire = format!("redis('PUBLISH', 'asks', lock.token)\n{SET}\nreturn held()");
+    let (error, message) = refusal(&acquire, DEL);
+    assert!(matches!(error, CheckError::NotModelled(_)), "{message}");
+    says(&message, &["my-lock.lua:2", "publishes"]);
+    let acquire = format!("subscribe('wake')\n{SET}\nredis('WAIT', 1, 100)\nreturn held()");
+    let (error, message) = refusal(&acquire, DEL);
+    assert!(matches!(error, CheckError::NotModelled(_)), "{message}");
+    says(&message, &["my-lock.lua", "WAIT beside messages"]);
 }
 
 #[test]
