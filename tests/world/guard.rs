@@ -564,7 +564,7 @@ fn closing(acquire: &str, limits: Limits) -> String {
         file: "my-lock.lua".into(),
         should_stop: &|| false,
     };
-    let closed = Closure::build_within(&mut subject, needs, limits);
+    let closed = Closure::build_within(&mut subject, needs, limits, None);
     closed.map(|_| ()).expect_err("it grows").to_string()
 }
 

@@ -4,6 +4,7 @@
 mod world_support;
 
 mod about;
+mod by_need;
 mod cluster;
 mod counts;
 mod guard;

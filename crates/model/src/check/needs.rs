@@ -7,11 +7,11 @@ use lockproof_redis::{Dialect, ScriptEngine};
 use lockproof_trace::{self as trace, Setup};
 
 use crate::lock::{Config, Program, ServerKind};
-use crate::world::WorldConfig;
 use crate::world::catalogue::{Beside, Fault, FaultInfo, Harm, SizeUnit, Switch};
-use crate::world::closure::{Closure, ClosureError, Needs, Subject};
+use crate::world::closure::{Closure, ClosureError, Needs, Subject, Wanted};
 use crate::world::node::KeyRules;
 use crate::world::tables::Tables;
+use crate::world::{World, WorldConfig};
 
 use super::{CheckError, Checker};
 
@@ -34,15 +34,28 @@ impl Checker<'_> {
 
     /// The lock's automata under `needs`. Over a client that spins time passes while
     /// messages are in flight.
-    pub(super) fn close(&self, needs: Needs) -> Result<Tables, CheckError> {
-        let tables = self.close_once(needs.clone())?;
+    pub(super) fn close(&mut self, needs: Needs) -> Result<Tables, CheckError> {
+        let tables = self.close_or_begin(needs.clone())?;
         if !tables.spins || needs.ageing {
             return Ok(tables);
         }
-        self.close_once(Needs {
+        self.close_or_begin(Needs {
             ageing: true,
             ..needs
         })
+    }
+
+    /// All pairs, or if these are too many those that searches came to so far.
+    fn close_or_begin(&mut self, needs: Needs) -> Result<Tables, CheckError> {
+        match self.close_once(needs.clone()) {
+            Err(CheckError::Closure { source, .. })
+                if source.is_of_contents() && !self.wanted.contains_key(&needs) =>
+            {
+                self.wanted.insert(needs.clone(), Wanted::default());
+                self.close_once(needs)
+            }
+            tables => tables,
+        }
     }
 
     fn close_once(&self, needs: Needs) -> Result<Tables, CheckError> {
@@ -61,8 +74,48 @@ impl Checker<'_> {
             file: self.file.path.clone(),
             should_stop: &*self.options.explore.should_stop,
         };
-        let closure = Closure::build(&mut subject, needs).map_err(|error| self.unclosed(error))?;
-        Tables::build(closure).map_err(|error| self.unclosed(error))
+        let closure = match self.wanted.get(&needs) {
+            Some(wanted) => Closure::build_by_need(&mut subject, needs, wanted),
+            None => Closure::build_within(&mut subject, needs, self.limits, None),
+        };
+        let tables = closure.and_then(Tables::build);
+        tables.map_err(|error| self.unclosed(error))
+    }
+
+    /// The search of a world came to pairs that its tables lack: they are closed as well
+    /// from now on. False if it lacked none.
+    ///
+    /// # Errors
+    /// If there are more different contents of a server than can be numbered.
+    pub(super) fn extend(&mut self, set: &[Switch], world: &World) -> Result<bool, CheckError> {
+        let closure = &world.tables.closure;
+        let lacks = world.reached.lacks();
+        if lacks.is_empty() {
+            return Ok(false);
+        }
+        // What the tables were closed for may be more than was asked for.
+        let wanted = self.wanted.entry(closure.needs.clone()).or_default();
+        if !wanted.add(closure, &lacks) {
+            return Err(self.unclosed(ClosureError::too_many_contents()));
+        }
+        self.tables.remove(&self.needs(set));
+        Ok(true)
+    }
+
+    /// What can be said of a lock only when all of it is known, which is so after a search
+    /// that lacked nothing.
+    ///
+    /// # Errors
+    /// If it is nothing that the model follows.
+    pub(super) fn examine(&self, world: &World) -> Result<(), CheckError> {
+        match world.tables.closure.is_by_need() {
+            true => world
+                .tables
+                .closure
+                .check()
+                .map_err(|error| self.unclosed(error)),
+            false => Ok(()),
+        }
     }
 
     fn unclosed(&self, source: ClosureError) -> CheckError {

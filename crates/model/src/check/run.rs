@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lock::{LockError, LockFile};
 use crate::world::catalogue::{Fault, PROPERTIES, Property, Safety, Switch};
-use crate::world::closure::{ClosureError, Needs};
+use crate::world::closure::{ClosureError, Limits, Needs, Wanted};
 use crate::world::concrete::{self, ConcreteError};
 use crate::world::tables::{Fingerprint, Tables};
 use crate::world::{World, WorldError};
@@ -145,6 +145,10 @@ pub struct Checker<'f> {
     /// How much further than it must be the horizon is.
     pub(super) reach: i64,
     pub(super) tables: FxHashMap<Needs, Arc<Tables>>,
+    /// Where a closure of all pairs ends.
+    pub(super) limits: Limits,
+    /// What searches came to, of locks that are closed by need.
+    pub(super) wanted: FxHashMap<Needs, Wanted>,
     pub(super) seen: Seen,
     /// Searches that another check may have done, and this one adds to.
     pub(super) memo: Option<Arc<Memo>>,
@@ -168,6 +172,8 @@ impl<'f> Checker<'f> {
             exact: false,
             reach: 1,
             tables: FxHashMap::default(),
+            limits: Limits::default(),
+            wanted: FxHashMap::default(),
             seen: Seen::new(file),
             memo: None,
             prints: Vec::new(),
@@ -179,6 +185,13 @@ impl<'f> Checker<'f> {
     /// whatever it does not find is unknown.
     pub fn simulate(&mut self, options: SimulateOptions) {
         self.simulate = Some(options);
+    }
+
+    /// From now on a lock of whose servers more than so many different contents can be made
+    /// is closed by need: 12,000 unless told otherwise. The answers are the same; which
+    /// of several shortest traces is found may not be.
+    pub fn close_by_need_beyond(&mut self, contents: usize) {
+        self.limits.keyspaces = contents;
     }
 
     /// From now on these faults strike in this order: none before the one that
@@ -340,7 +353,7 @@ impl<'f> Checker<'f> {
     }
 
     /// Nothing was explored, so nothing is known.
-    fn unknown(&self, set: &[Switch], reason: &str) -> Vec<CheckResult> {
+    pub(super) fn unknown(&self, set: &[Switch], reason: &str) -> Vec<CheckResult> {
         let properties = self.applicable().into_iter();
         properties
             .map(|property| CheckResult {
@@ -374,11 +387,8 @@ impl<'f> Checker<'f> {
         self.walk(set, seeds, length)
     }
 
-    /// The world of one assumption set.
-    ///
-    /// # Errors
-    /// If the lock cannot be closed, or a state of its world is too large.
-    pub fn world(&mut self, set: &[Switch]) -> Result<World, CheckError> {
+    /// The world of one assumption set, as far as its tables go.
+    pub(super) fn world_so_far(&mut self, set: &[Switch]) -> Result<World, CheckError> {
         lag(set)?;
         let tables = self.tables(set)?;
         Ok(World::new(self.world_config(set), tables)?)

@@ -51,7 +51,7 @@ impl Checker<'_> {
         let started = observer.seconds();
         let mut furthest = REACH_MAX;
         let searched = loop {
-            let world = match self.world(set) {
+            let world = match self.world_so_far(set) {
                 // So far the tables do not reach.
                 Err(error) if error.is_limit() && self.reach > 1 => {
                     self.reach /= 2;
@@ -61,12 +61,22 @@ impl Checker<'_> {
                 world => world?,
             };
             let searched = self.searched(world, furthest, observer);
+            if searched.is_whole() && self.extend(set, &searched.world)? {
+                continue;
+            }
+            // By need, what the lock does is known only now.
+            if let Some(reason) = self.unfollowed(set) {
+                return Ok(self.unknown(set, &reason));
+            }
             self.prints.extend(searched.print);
             if self.reach >= furthest || !searched.beyond_horizon() {
                 break searched;
             }
             self.reach *= 2;
         };
+        if searched.is_whole() {
+            self.examine(&searched.world)?;
+        }
         let complete = searched.found.complete && searched.found.overflow == 0;
         self.seen.note(&searched.world, complete);
         let mut again = None;
@@ -83,10 +93,29 @@ impl Checker<'_> {
             .collect())
     }
 
+    /// The world of one assumption set. If the lock is closed by need, a search goes
+    /// through it until it lacks nothing, or meets a limit.
+    ///
+    /// # Errors
+    /// If the lock cannot be closed, or a state of its world is too large.
+    pub fn world(&mut self, set: &[Switch]) -> Result<World, CheckError> {
+        loop {
+            let world = self.world_so_far(set)?;
+            if !world.tables.closure.is_by_need() {
+                return Ok(world);
+            }
+            let searched = self.searched(world, self.reach, &());
+            if !searched.is_whole() || !self.extend(set, &searched.world)? {
+                return self.world_so_far(set);
+            }
+        }
+    }
+
     /// Searches a world. It ends early where a further horizon will be tried.
     fn searched(&self, world: World, furthest: i64, observer: &dyn Observer) -> Searched {
         let world = Arc::new(world);
-        let shared = self.memo.as_ref();
+        let whole = !world.tables.closure.is_by_need();
+        let shared = self.memo.as_ref().filter(|_| whole);
         let print = shared.map(|_| world.tables.fingerprint(&world.config));
         if let Some(found) = print.and_then(|print| self.known(print, &world)) {
             return Searched {
@@ -240,6 +269,14 @@ impl Checker<'_> {
 impl Searched {
     fn beyond_horizon(&self) -> bool {
         beyond_horizon(&self.world)
+    }
+
+    /// Nobody stopped it, and it met no limit.
+    fn is_whole(&self) -> bool {
+        matches!(
+            self.found.stop_reason,
+            None | Some(StopReason::Overflow(_) | StopReason::Simulated(_))
+        )
     }
 
     fn path(&self, property: Property) -> Option<&Path<State>> {

@@ -1,7 +1,9 @@
 //! What of its tables a search of a world came upon.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::closure::Missing;
+use super::tables::Tables;
 use crate::lock::Op;
 
 /// What of the tables a search came upon, whatever the order of its work.
@@ -11,17 +13,128 @@ pub struct Reached {
     rounded: AtomicBool,
     succeeded: [AtomicBool; Op::ALL.len()],
     commands: Vec<AtomicBool>,
+    /// What tables that were closed by need have not.
+    lacks: Option<Lacks>,
+}
+
+/// Pairs that are missing, a bit each.
+#[derive(Debug)]
+struct Lacks {
+    keyspaces: usize,
+    commands: usize,
+    masks: usize,
+    /// By command, by whether a replica is missing, and by keyspace.
+    executions: Vec<AtomicU64>,
+    /// By client, set of generations, and keyspace.
+    retirements: Vec<AtomicU64>,
+}
+
+impl Lacks {
+    fn of(tables: &Tables) -> Lacks {
+        let commands = tables.closure.commands.len();
+        let (keyspaces, masks) = (tables.keyspaces, tables.closure.masks().len());
+        let clients = usize::from(tables.needs.clients);
+        let bits = |count: usize| (0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Lacks {
+            keyspaces,
+            commands,
+            masks,
+            executions: bits(commands * 2 * keyspaces),
+            retirements: bits(clients * masks * keyspaces),
+        }
+    }
+
+    fn note(&self, missing: Missing) {
+        let (bits, at) = match missing {
+            Missing::Execution {
+                command,
+                keyspace,
+                alone,
+            } => {
+                let row = usize::from(command) * 2 + usize::from(alone);
+                (
+                    &self.executions,
+                    row * self.keyspaces + usize::from(keyspace),
+                )
+            }
+            Missing::Retirement {
+                keyspace,
+                client,
+                mask,
+            } => {
+                let row = client * self.masks + mask;
+                (
+                    &self.retirements,
+                    row * self.keyspaces + usize::from(keyspace),
+                )
+            }
+        };
+        if let Some(word) = bits.get(at / 64) {
+            word.fetch_or(1 << (at % 64), Ordering::Relaxed);
+        }
+    }
+
+    fn all(&self) -> Vec<Missing> {
+        let executions = numbers(&self.executions).map(|at| {
+            let (row, keyspace) = (at / self.keyspaces, at % self.keyspaces);
+            debug_assert!(row / 2 < self.commands);
+            Missing::Execution {
+                command: (row / 2) as u16,
+                keyspace: keyspace as u16,
+                alone: row % 2 == 1,
+            }
+        });
+        let retirements = numbers(&self.retirements).map(|at| {
+            let (row, keyspace) = (at / self.keyspaces, at % self.keyspaces);
+            Missing::Retirement {
+                keyspace: keyspace as u16,
+                client: row / self.masks,
+                mask: row % self.masks,
+            }
+        });
+        executions.chain(retirements).collect()
+    }
+}
+
+/// The numbers of the bits that are set.
+fn numbers(words: &[AtomicU64]) -> impl Iterator<Item = usize> {
+    words.iter().enumerate().flat_map(|(at, word)| {
+        let word = word.load(Ordering::Relaxed);
+        (0..64)
+            .filter(move |bit| word >> bit & 1 == 1)
+            .map(move |bit| at * 64 + bit)
+    })
 }
 
 impl Reached {
-    pub(super) fn new(poisons: usize, commands: usize) -> Reached {
+    /// Nothing of these tables yet.
+    pub(super) fn of(tables: &Tables) -> Reached {
+        let mut reached = Reached::new(tables.closure.poisons.len(), tables.closure.commands.len());
+        reached.lacks = tables.closure.is_by_need().then(|| Lacks::of(tables));
+        reached
+    }
+
+    fn new(poisons: usize, commands: usize) -> Reached {
         let flags = |count: usize| (0..count).map(|_| AtomicBool::new(false)).collect();
         Reached {
             poisons: flags(poisons),
             rounded: AtomicBool::new(false),
             succeeded: [const { AtomicBool::new(false) }; Op::ALL.len()],
             commands: flags(commands),
+            lacks: None,
         }
+    }
+
+    /// The tables have no answer, and can get one.
+    pub(super) fn lack(&self, missing: Missing) {
+        if let Some(lacks) = &self.lacks {
+            lacks.note(missing);
+        }
+    }
+
+    /// What was lacking, in the order of its numbers.
+    pub(crate) fn lacks(&self) -> Vec<Missing> {
+        self.lacks.as_ref().map_or_else(Vec::new, Lacks::all)
     }
 
     /// Adds what another search of an equal world came upon.

@@ -485,7 +485,12 @@ impl Moves {
         for client in 0..clients {
             for mask in closure.masks() {
                 let map_of = super::closure::retirement(mask);
-                retire.extend(map(&|k| k.retire(client, &map_of)));
+                retire.extend(ids.clone().map(|id| {
+                    match closure.wants_retirement(usize::from(id), client, mask) {
+                        true => keyspace_id(closure, id, |k| k.retire(client, &map_of)),
+                        false => NONE,
+                    }
+                }));
             }
         }
         let jumped = |direction: usize| {

@@ -211,7 +211,7 @@ impl World {
             one_way: config.one_way(),
             lag: config.lag(),
             fresh: tables.class_of[0],
-            reached: Reached::new(tables.closure.poisons.len(), tables.closure.commands.len()),
+            reached: Reached::of(&tables),
             frees: Mutex::default(),
             no_skew: no_skew.map_or(0, |index| index as u8),
             config,

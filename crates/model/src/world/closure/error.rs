@@ -26,16 +26,29 @@ pub enum ClosureError {
     NotModelled { at: String, what: String },
 }
 
+/// What grows where servers hold too many different things.
+pub(super) const CONTENT: &str = "content of a server";
+
 impl ClosureError {
     /// The lock grew beyond the tables, and did not do anything wrong.
     pub fn is_limit(&self) -> bool {
         matches!(self, ClosureError::Unbounded { .. } | ClosureError::Stopped)
+    }
+
+    /// Servers can hold more than tables can number, if every command meets every content.
+    pub fn is_of_contents(&self) -> bool {
+        matches!(self, ClosureError::Unbounded { what, .. } if *what == CONTENT)
     }
 }
 
 impl ClosureError {
     pub(in crate::world) fn too_many_classes() -> ClosureError {
         unbounded("client", usize::from(u16::MAX), String::new())
+    }
+
+    /// More contents of a server were come to than can be numbered.
+    pub fn too_many_contents() -> ClosureError {
+        unbounded(CONTENT, usize::from(u16::MAX), String::new())
     }
 }
 

@@ -13,6 +13,7 @@ mod error;
 mod locals;
 mod messages;
 mod servers;
+mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +34,7 @@ pub use error::ClosureError;
 pub(super) use locals::ending_of;
 pub(super) use messages::retired;
 pub use messages::retirement;
+pub use wanted::{MISSING, Missing, Wanted};
 
 /// What the closure has to provide for: the union of the needs of the
 /// assumption sets that will be explored with it.
@@ -147,7 +149,7 @@ pub struct Execution {
     /// As in [`Executed::counted`](super::execute::Executed::counted).
     pub counted: bool,
     pub overflow: bool,
-    /// As in [`Emitted::poison`].
+    /// As in [`Emitted::poison`], or [`MISSING`].
     pub poison: u16,
     /// As in [`Emitted::rounded`].
     pub rounded: bool,
@@ -246,6 +248,10 @@ pub struct Closure {
     /// The lock file, for messages.
     file: String,
     limits: Limits,
+    /// The pairs to close; `None` for all.
+    wanted: Option<Wanted>,
+    /// By keyspace, its number there.
+    wanted_keyspaces: Vec<Option<u16>>,
 }
 
 /// Where a closure stops and says that something grows for ever.
@@ -268,6 +274,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// Different contents of a server of a lock that is closed by need: what tables can number.
+const KEYSPACES_BY_NEED: usize = 65_000;
 
 /// Bits of a family's senders.
 const ACQUIRE: u8 = 1;
@@ -293,7 +302,24 @@ impl Closure {
     /// # Errors
     /// See [`ClosureError`].
     pub fn build(subject: &mut Subject<'_>, needs: Needs) -> Result<Closure, ClosureError> {
-        Closure::build_within(subject, needs, Limits::default())
+        Closure::build_within(subject, needs, Limits::default(), None)
+    }
+
+    /// Closes those pairs of a command and a keyspace that are wanted, and no others.
+    ///
+    /// # Errors
+    /// See [`ClosureError`]. Whether the lock has what the model has not is known only
+    /// once nothing more is wanted: [`Closure::check`].
+    pub fn build_by_need(
+        subject: &mut Subject<'_>,
+        needs: Needs,
+        wanted: &Wanted,
+    ) -> Result<Closure, ClosureError> {
+        let limits = Limits {
+            keyspaces: KEYSPACES_BY_NEED,
+            ..Limits::default()
+        };
+        Closure::build_within(subject, needs, limits, Some(wanted))
     }
 
     /// The same within other limits.
@@ -304,12 +330,14 @@ impl Closure {
         subject: &mut Subject<'_>,
         needs: Needs,
         limits: Limits,
+        wanted: Option<&Wanted>,
     ) -> Result<Closure, ClosureError> {
         let (mut longest_ms, mut server_time) = (needs.ttl_ms, false);
         loop {
             let mut closure = Closure::empty(subject, needs.clone(), limits);
             closure.longest_ms = longest_ms;
             closure.server_time = server_time;
+            closure.wanted = wanted.cloned();
             closure.close(subject)?;
             longest_ms = closure.longest_life();
             // Clock jumps were bounded by a life that is not the longest, or were not
@@ -336,10 +364,21 @@ impl Closure {
                     .iter_mut()
                     .for_each(|local| local.program = None);
                 self.local_index = Default::default();
-                self.check_messages()?;
-                return self.check_lock_key();
+                return match self.is_by_need() {
+                    true => Ok(()),
+                    false => self.check(),
+                };
             }
         }
+    }
+
+    /// What can be said of a lock only when all of it is known.
+    ///
+    /// # Errors
+    /// If it is nothing that the model follows.
+    pub fn check(&self) -> Result<(), ClosureError> {
+        self.check_messages()?;
+        self.check_lock_key()
     }
 
     fn empty(subject: &Subject<'_>, needs: Needs, limits: Limits) -> Closure {
@@ -376,6 +415,8 @@ impl Closure {
             operations: subject.program.operations(),
             file: subject.file.clone(),
             limits,
+            wanted: None,
+            wanted_keyspaces: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use lockproof_lua::{Refusal, RefusalKind};
 use lockproof_redis::{Bytes, ScriptEngine};
 
-use super::error::{intern, unbounded};
+use super::error::{CONTENT, intern, unbounded};
 use super::{Closure, ClosureError, Command, Execution, retirement};
 use crate::world::client::Published;
 use crate::world::execute::{Executed, Executor};
@@ -11,13 +11,14 @@ use crate::world::node::{Keyspace, Most};
 
 impl Closure {
     pub(super) fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
-        let id = intern(&mut self.keyspaces, keyspace, "content of a server")?;
+        let id = intern(&mut self.keyspaces, keyspace, CONTENT)?;
         if self.keyspaces.len() > self.limits.keyspaces {
             let long = self.longest().unwrap_or_default();
             let hint = format!("; the last one holds {keyspace}{long}");
             let limit = self.limits.keyspaces;
-            return Err(unbounded("content of a server", limit, hint));
+            return Err(unbounded(CONTENT, limit, hint));
         }
+        self.number_wanted();
         Ok(id)
     }
 
@@ -67,6 +68,15 @@ impl Closure {
             let before = self.keyspaces.get(at as u16).clone();
             let kinds = [Some(false), self.needs.refusing.then_some(true)];
             for alone in kinds.into_iter().flatten() {
+                if !self.wants_execution(id, at, alone) {
+                    let table = if alone {
+                        &mut self.refusals
+                    } else {
+                        &mut self.executions
+                    };
+                    table[id].push(Execution::missing(at));
+                    continue;
+                }
                 let author = command.author();
                 let (main, others) =
                     executor.execute_all_ways(&before, author, &command.argv, (alone, 0));
@@ -239,7 +249,9 @@ impl Closure {
         }
         for client in 0..self.needs.clients {
             for mask in masks {
-                self.add_keyspace(&keyspace.retire(client, &retirement(*mask)))?;
+                if self.wants_retirement(id, client, *mask) {
+                    self.add_keyspace(&keyspace.retire(client, &retirement(*mask)))?;
+                }
             }
         }
         Ok(())

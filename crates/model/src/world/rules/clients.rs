@@ -5,10 +5,12 @@ use super::{OVERFLOW_GENERATIONS, OVERFLOW_POISON, OVERFLOW_TABLE, Successor};
 use crate::lock::{Mode, Op, Phase};
 use crate::world::catalogue::Fault;
 use crate::world::client::{Symbolic, THREADS};
+use crate::world::closure::Missing;
 use crate::world::layout::State;
 use crate::world::log::{Log, Note};
 use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
+use crate::world::tables::NONE;
 use crate::world::world::World;
 
 impl<L: Log> Successor<'_, L> {
@@ -93,7 +95,9 @@ impl<L: Log> Successor<'_, L> {
         if let Some(generations) = generations {
             self.retire(client, generations);
         }
-        self.feed(client, Symbolic::Call(op));
+        if self.overflow & OVERFLOW_TABLE == 0 {
+            self.feed(client, Symbolic::Call(op));
+        }
     }
 
     fn retire(&mut self, client: usize, generations: u8) {
@@ -104,7 +108,15 @@ impl<L: Log> Successor<'_, L> {
         };
         for node in 0..world.nodes.len() {
             self.change_node(node, None, |keyspace| {
-                world.tables.retire_keyspace(client, mask, keyspace)
+                let after = world.tables.retire_keyspace(client, mask, keyspace);
+                if after == NONE {
+                    world.reached.lack(Missing::Retirement {
+                        keyspace,
+                        client,
+                        mask,
+                    });
+                }
+                after
             });
         }
         for owner in 0..world.clients.len() {

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::world::catalogue::Fault;
 use crate::world::client::Symbolic;
+use crate::world::closure::{MISSING, Missing};
 use crate::world::config::SLOTS;
 use crate::world::layout::State;
 use crate::world::log::{Fate, Log, Note};
@@ -210,6 +211,15 @@ impl<L: Log> Successor<'_, L> {
             }
         };
         let execution = heard.unwrap_or(execution);
+        if execution.poison == MISSING {
+            world.reached.lack(Missing::Execution {
+                command,
+                keyspace,
+                alone: refuses,
+            });
+            self.overflow |= OVERFLOW_TABLE;
+            return;
+        }
         if execution.overflow {
             self.overflow |= OVERFLOW_COUNTER;
         }

@@ -1,12 +1,13 @@
 //! Servers: what they hold, and the faults that strike them.
 
 use super::Visit;
-use super::{OVERFLOW_BLURRED, Successor};
+use super::{OVERFLOW_BLURRED, OVERFLOW_TABLE, Successor};
 use crate::world::catalogue::Fault;
 use crate::world::config::Promotion;
 use crate::world::layout::{Field, State};
 use crate::world::log::{Log, Note};
 use crate::world::moves::Move;
+use crate::world::tables::NONE;
 use crate::world::world::World;
 
 /// What persistence keeps of a server's contents.
@@ -21,7 +22,8 @@ pub(super) enum Kept {
 impl<L: Log> Successor<'_, L> {
     /// The same change to all that a node holds: in memory, on its disk, in
     /// its replica, whatever that lacks, and in its old server. `clocks` says by how
-    /// many ticks their clocks move, and whether time passes with it.
+    /// many ticks their clocks move, and whether time passes with it. Where the tables
+    /// have no answer, the step leads nowhere.
     pub(super) fn change_node(
         &mut self,
         node: usize,
@@ -34,6 +36,10 @@ impl<L: Log> Successor<'_, L> {
         for &field in [fields.keyspace, fields.synced].iter().chain(history) {
             if field.exists() {
                 let changed = change(self.state.get(field) as u16);
+                if changed == NONE {
+                    self.overflow |= OVERFLOW_TABLE;
+                    return;
+                }
                 self.state.set(field, usize::from(changed));
                 self.note_clock(field, clocks);
                 if world.tables.blurred[usize::from(changed)] {
@@ -43,6 +49,10 @@ impl<L: Log> Successor<'_, L> {
         }
         if world.is_split(&self.state, node) {
             let changed = change(self.state.get(fields.old) as u16);
+            if changed == NONE {
+                self.overflow |= OVERFLOW_TABLE;
+                return;
+            }
             self.state.set(fields.old, usize::from(changed));
             self.note_clock(fields.old, clocks);
         }
