@@ -140,7 +140,8 @@ fn what_was_edited_is_refused_with_a_message_and_asked_again() {
         .iter()
         .position(|body| !body.contains(r#""verdict":"violated""#))
         .unwrap();
-    let edits: [(usize, &dyn Fn(&PathBuf), &str); 6] = [
+    type Edit<'e> = (usize, &'e dyn Fn(&PathBuf), &'e str);
+    let edits: [Edit; 6] = [
         (
             violated,
             &|path| std::fs::write(path, body(path)).unwrap(),

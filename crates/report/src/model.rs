@@ -407,8 +407,12 @@ impl Report {
                 .flat_map(|cell| cell.on.iter().find(|one| one.server == **server))
                 .collect();
             let every = |all: Replays| all.attempts > 0 && all.reproduced == all.attempts;
-            let good = all.iter().filter(|one| one.replays.is_some_and(every));
-            let mut text = format!("{} of {} on {server}", good.count(), all.len());
+            let good = all
+                .iter()
+                .filter(|one| one.replays.is_some_and(every))
+                .count();
+            let asked = all.iter().filter(|one| one.replays.is_some()).count();
+            let mut text = format!("{good} of {asked} on {server}");
             let mut notes: Vec<(&str, usize)> = Vec::new();
             for note in all.iter().filter_map(|one| one.note.as_deref()) {
                 match notes.iter_mut().find(|(known, _)| *known == note) {
