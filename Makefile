@@ -5,7 +5,7 @@
 # Both install what they need and is missing. Each phase of `make test` is a target of
 # its own, and `make -n PHASE` shows its commands.
 
-.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline scenarios naive mutants independent fuzz-guided
+.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline scenarios naive mutants independent servers-matrix fuzz-guided
 # The phases share one target directory and two cores; side by side they would
 # only wait for each other's locks.
 .NOTPARALLEL:
@@ -78,6 +78,11 @@ naive:
 # length (tests/independent/README.md).
 independent:
 	@scripts/independent.sh
+
+# The published matrix on every server of this machine in turn: Redis 7.0 or 8.2 and Valkey 9, as
+# `make setup` gets them. No part of CI: it takes a quarter of an hour.
+servers-matrix: setup build
+	cargo run --locked --release --quiet -- run --every-server --replays 5 --walks 10 --out reports/servers
 
 # The mutants of every built-in lock, and the tables of docs/mutate.md anew. No part of CI: it
 # takes a quarter of an hour.

@@ -87,7 +87,7 @@ pub fn run(args: Args) -> Ended {
     };
     let screen = Screen::new(args.format == Format::Json);
     let mut options = plan.options(properties, explore);
-    options.timed = args.timeout.is_some();
+    options.timed = true;
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     if let Some(walks) = args.simulate {
         screen::note(format_args!(

@@ -25,6 +25,7 @@ mod run;
 mod scenario;
 mod screen;
 mod signals;
+mod store;
 mod supervisor;
 mod torture;
 mod walk;

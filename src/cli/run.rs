@@ -4,15 +4,17 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use lockproof_campaign::config::{self, Config};
 use lockproof_campaign::shell;
 use lockproof_campaign::{Campaign, CampaignError, NOT_RUN, Stage};
 use lockproof_input::files;
-use lockproof_lab::binaries;
+use lockproof_lab::binaries::{self, Binary};
 use lockproof_model::check::{Observer, Progress};
 use lockproof_model::lock::LockFile;
+use lockproof_replay::GateOptions;
 use lockproof_report::baseline::{Baseline, Difference};
 use lockproof_report::model::{Environment, Partition, Replay, Report, SCHEMA, Server};
 use lockproof_report::{self as report, terminal};
@@ -21,6 +23,7 @@ use lockproof_trace::{self as trace, Assumption};
 use super::folder::OwnFolder;
 use super::real::RealArgs;
 use super::screen::{self, Screen};
+use super::store::Store;
 use super::{Ended, Exit, Failure, ci, plan, signals, supervisor};
 
 /// The baseline that CI compares with.
@@ -28,14 +31,31 @@ pub(super) const BASELINE: &str = "reports/baseline.toml";
 
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Without a file it runs the built-in matrix: all built-in locks under single faults.\n\nExamples:\n  lockproof run\n  lockproof run --baseline\n  lockproof run my-matrix.toml --out my-report"
+    after_help = "Without a file it runs the built-in matrix: all built-in locks under single faults.\n\nExamples:\n  lockproof run\n  lockproof run --baseline\n  lockproof run --frontier --resume\n  lockproof run --full\n  lockproof run my-matrix.toml --out my-report"
 )]
 pub struct Args {
     /// What to cover
     file: Option<PathBuf>,
-    /// Where the report goes
-    #[arg(long, value_name = "DIR", default_value = "reports/latest")]
-    out: PathBuf,
+    /// The large matrix that is built in: every lock under every single fault, pairs of faults, and
+    /// more clients and servers. It takes hours; what is finished is kept, and a run that was ended
+    /// goes on there
+    #[arg(long, conflicts_with = "file")]
+    full: bool,
+    /// Keep each finished world in the report's folder, and take from there what an earlier run of
+    /// this very program has answered (--full does so by itself)
+    #[arg(long)]
+    resume: bool,
+    /// Also check sets of at most so many faults, as far as they tell what breaks each lock and
+    /// under what it is safe
+    #[arg(long, value_name = "FAULTS", num_args = 0..=1, default_missing_value = "2", value_parser = clap::value_parser!(u32).range(2..=6), conflicts_with_all = ["baseline", "write_baseline", "partition"])]
+    frontier: Option<u32>,
+    /// Replay on every server program that `lockproof doctor` shows, one after the other, and say
+    /// of each cell on which it was reproduced
+    #[arg(long)]
+    every_server: bool,
+    /// Where the report goes [default: reports/latest, and reports/full with --full]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Compare with a baseline and fail on any difference [default: reports/baseline.toml]
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = BASELINE)]
     baseline: Option<PathBuf>,
@@ -58,54 +78,92 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Ended {
+    let (text, config) = configured(&args)?;
+    let baseline = read_baseline(args.baseline.as_deref())?;
+    let real = args.real.find()?;
+    signals::in_order();
+    let out = args.out.clone().unwrap_or_else(|| {
+        PathBuf::from(match args.full {
+            true => "reports/full",
+            false => "reports/latest",
+        })
+    });
+    let _own = OwnFolder::take(&out)?;
+    let mut stage = Terminal::new(out.clone());
+    if args.full || args.resume {
+        stage.store = Some(Store::open(&out)?);
+    }
+    let report = ran(&args, &text, config, real, &stage)?;
+    stage.screen.clear();
+    if let Some(store) = &stage.store {
+        screen::note(store.summary());
+    }
+    if signals::came() {
+        // What was not come to is no difference, and no baseline.
+        return interrupted(&out, &report);
+    }
+    let mut report = report;
+    if let Some(baseline) = &baseline {
+        baseline.apply(&mut report);
+    }
+    publish(&out, &report)?;
+    conclude(
+        &out,
+        &report,
+        baseline.as_ref(),
+        args.write_baseline.as_deref(),
+    )
+}
+
+/// The run file's text, and what it says together with the command line.
+fn configured(args: &Args) -> Result<(String, Config), Failure> {
     let text = match &args.file {
         Some(path) => read(path)?,
+        None if args.full => config::FULL.to_owned(),
         None => config::DEFAULT.to_owned(),
     };
     let mut config = Config::parse(&text).map_err(Failure::usage)?;
     config.replays = args.replays.unwrap_or(config.replays);
     config.walks = args.walks.unwrap_or(config.walks);
-    let baseline = read_baseline(args.baseline.as_deref())?;
-    let real = args.real.find()?;
-    signals::in_order();
-    let _own = OwnFolder::take(&args.out)?;
+    config.frontier = args.frontier;
+    Ok((text, config))
+}
+
+/// Checks and replays all of it.
+fn ran(
+    args: &Args,
+    text: &str,
+    config: Config,
+    real: super::real::Real,
+    stage: &Terminal,
+) -> Result<Report, Failure> {
     let mut heading = Report {
         partition: args.partition,
-        ..heading(command(&args), config.seed, &text, &real)
+        ..heading(command(args), config.seed, text, &real)
     };
-    heading
-        .environment
-        .servers
-        .extend(further_servers(&config, &real));
-    let stage = Terminal {
-        screen: Screen::new(false),
-        out: args.out.clone(),
+    let further = match args.every_server {
+        true => other_servers(&real),
+        false => Vec::new(),
     };
-    let explore = screen::bounded();
-    let campaign = Campaign::new(
+    let mut servers = further_servers(&config, &real);
+    servers.extend(further.iter().map(|gate| named(&gate.server)));
+    for server in servers {
+        if !heading.environment.servers.contains(&server) {
+            heading.environment.servers.push(server);
+        }
+    }
+    let mut campaign = Campaign::new(
         config,
-        &stage,
+        stage,
         (real.runtime, real.gate),
-        explore,
+        screen::bounded(),
         Arc::new(signals::came),
         heading,
     );
-    let mut report = campaign.run().map_err(failure)?;
-    stage.screen.clear();
-    if signals::came() {
-        // What was not come to is no difference, and no baseline.
-        return interrupted(&args.out, &report);
+    for gate in further {
+        campaign.also_on(gate);
     }
-    if let Some(baseline) = &baseline {
-        baseline.apply(&mut report);
-    }
-    publish(&args.out, &report)?;
-    conclude(
-        &args.out,
-        &report,
-        baseline.as_ref(),
-        args.write_baseline.as_deref(),
-    )
+    campaign.run().map_err(failure)
 }
 
 /// The report of a run that a signal ended.
@@ -140,6 +198,14 @@ fn command(args: &Args) -> String {
     if let Some(path) = &args.file {
         command += &format!(" {}", shell::word(&path.to_string_lossy()));
     }
+    for (option, given) in [("full", args.full), ("every-server", args.every_server)] {
+        if given {
+            command += &format!(" --{option}");
+        }
+    }
+    if let Some(most) = args.frontier {
+        command += &format!(" --frontier {most}");
+    }
     for (option, value) in [("replays", args.replays), ("walks", args.walks)] {
         if let Some(value) = value {
             command += &format!(" --{option} {value}");
@@ -156,12 +222,30 @@ fn further_servers(config: &Config, real: &super::real::Real) -> Vec<Server> {
     let kinds: BTreeSet<&str> = files.filter_map(|file| file.server.name()).collect();
     let found = kinds.into_iter().filter_map(|kind| {
         let found = binaries::of_kind(&real.server, Some(kind)).ok()?;
-        (found != real.server).then_some(Server {
-            name: found.name,
-            version: found.version.to_string(),
-        })
+        (found != real.server).then(|| named(&found))
     });
     found.collect()
+}
+
+/// Gates with the other server programs of this machine.
+fn other_servers(real: &super::real::Real) -> Vec<GateOptions> {
+    let all = binaries::find(&binaries::server_directories()).into_iter();
+    let same =
+        |other: &Binary| (&other.name, other.version) == (&real.server.name, real.server.version);
+    let others = all.filter(|server| !same(server));
+    others
+        .map(|server| GateOptions {
+            server,
+            ..real.gate.clone()
+        })
+        .collect()
+}
+
+fn named(server: &Binary) -> Server {
+    Server {
+        name: server.name.clone(),
+        version: server.version.to_string(),
+    }
 }
 
 /// A report without cells: versions, seed and the command that repeats it.
@@ -170,10 +254,7 @@ pub(super) fn heading(command: String, seed: u64, text: &str, real: &super::real
         schema: SCHEMA.into(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
         environment: Environment {
-            servers: vec![Server {
-                name: real.server.name.clone(),
-                version: real.server.version.to_string(),
-            }],
+            servers: vec![named(&real.server)],
             proxy: Some(real.gate.proxy.name().into()),
         },
         seed,
@@ -286,6 +367,19 @@ pub(super) fn failure(error: CampaignError) -> Failure {
 pub(super) struct Terminal {
     pub screen: Screen,
     pub out: PathBuf,
+    /// Where finished worlds are kept.
+    pub store: Option<Store>,
+}
+
+impl Terminal {
+    /// A stage that keeps nothing; its report goes into `out`.
+    pub fn new(out: PathBuf) -> Terminal {
+        Terminal {
+            screen: Screen::new(false),
+            out,
+            store: None,
+        }
+    }
 }
 
 impl Observer for Terminal {
@@ -311,6 +405,28 @@ impl Stage for Terminal {
 
     fn bound(&self, what: &str) -> Box<dyn Any> {
         Box::new(supervisor::watch(supervisor::TIME, what))
+    }
+
+    fn within(&self, seconds: u64) {
+        supervisor::within(Duration::from_secs(seconds));
+    }
+
+    fn build(&self) -> Option<String> {
+        self.store.as_ref().map(|store| store.build.clone())
+    }
+
+    fn recall(&self, question: &str) -> Option<String> {
+        self.store.as_ref()?.recall(question)
+    }
+
+    fn keep(&self, question: &str, answer: &str) {
+        if let Some(store) = &self.store {
+            store.keep(question, answer);
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        screen::note(format_args!("warning: {text}"));
     }
 
     fn trace_path(&self, id: &str) -> String {

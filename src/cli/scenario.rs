@@ -21,7 +21,7 @@ use super::folder::OwnFolder;
 use super::free::{self, Viewer};
 use super::real::RealArgs;
 use super::run::{Terminal, diverged, failure, heading, publish};
-use super::screen::{self, Screen};
+use super::screen;
 use super::{Ended, Exit, Failure, ci, plan, signals};
 
 /// Replays of each counterexample, if nobody says how many.
@@ -242,10 +242,7 @@ fn play_one(
     let text = toml::to_string(scenario).map_err(Failure::internal)?;
     let command = command(args, &[name.to_owned()]);
     let heading = heading(command, config.seed, &text, &real);
-    let stage = Terminal {
-        screen: Screen::new(false),
-        out: args.out.join(&scenario.name),
-    };
+    let stage = Terminal::new(args.out.join(&scenario.name));
     let explore = screen::bounded();
     let campaign = Campaign::new(
         config,

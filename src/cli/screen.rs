@@ -111,6 +111,11 @@ impl Observer for Screen {
         self.say(&format!("exploring: {}", set_name(assumptions)));
     }
 
+    fn shares(&self, sets: usize) {
+        supervisor::begin_part();
+        supervisor::share(sets);
+    }
+
     fn progress(&self) -> Box<dyn Fn(Progress) + Send + Sync> {
         let bar = self.bar.clone();
         let start = Instant::now();

@@ -7,6 +7,7 @@ mod report_common;
 
 mod baseline;
 mod diagram;
+mod frontier;
 mod lock_pages;
 mod opened;
 mod render;

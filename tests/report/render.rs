@@ -327,8 +327,8 @@ fn writing_replaces_an_older_report() {
     let mut later = report();
     later.seed = 43;
     let written = write_all(&target, &later).unwrap();
-    // Four renderings, and a page for each of three locks with their index.
-    assert_eq!(written.len(), 8);
+    // Four renderings, and a page and a drawing for each of three locks, with their index.
+    assert_eq!(written.len(), 11);
     let text = std::fs::read_to_string(target.join("report.json")).unwrap();
     assert_eq!(parse(&text).unwrap(), later);
     assert_eq!(

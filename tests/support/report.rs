@@ -137,6 +137,7 @@ fn cell(lock: &str, property: &str, set: &[Assumption], verdict: Verdict) -> Cel
         verdict,
         expected: Some(verdict),
         reason: None,
+        on: Vec::new(),
         states: seed * 31 + 77,
         transitions: seed * 97,
         depth: 21,

@@ -15,6 +15,9 @@ pub const SCHEMA: &str = "lockproof.run/1";
 /// The run that `lockproof run` does unless told otherwise.
 pub const DEFAULT: &str = include_str!("../reports/matrix.toml");
 
+/// The run that `lockproof run --full` does.
+pub const FULL: &str = include_str!("../reports/full.toml");
+
 /// A run file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +34,13 @@ pub struct Config {
     pub walk_moves: usize,
     /// Most states of one exploration.
     pub states_max: u64,
+    /// Most seconds of one assumption set: what is not explored by then is unknown, and the others
+    /// are answered. Without it an hour.
+    pub seconds_max: Option<u64>,
+    /// Beside the sets of the file, those of up to so many of a group's faults which tell what breaks
+    /// each property and under what it holds. The command line asks for it; its report names them.
+    #[serde(skip)]
+    pub frontier: Option<u32>,
     /// What to check.
     pub group: Vec<Group>,
 }
@@ -105,6 +115,11 @@ impl Config {
         }
         if config.replays == 0 {
             return Err(ConfigError::Range("`replays` must be at least 1".into()));
+        }
+        if config.seconds_max == Some(0) {
+            return Err(ConfigError::Range(
+                "`seconds_max` must be at least 1".into(),
+            ));
         }
         for group in &config.group {
             group.sets()?;
@@ -191,6 +206,42 @@ mod tests {
         let config = Config::parse(DEFAULT).unwrap();
         assert!(!config.group.is_empty());
         assert!(config.replays >= 20 && config.walks >= 50 && config.walk_moves >= 40);
+    }
+
+    #[test]
+    fn the_full_run_file_has_every_lock_under_every_fault_and_no_set_twice() {
+        let config = Config::parse(FULL).unwrap();
+        assert!(config.seconds_max.is_some(), "it ends");
+        let mut worlds = BTreeMap::new();
+        for group in &config.group {
+            for lock in &group.locks {
+                for set in group.sets().unwrap() {
+                    let key = (lock, group.clients, group.nodes, group.ttl_ticks, set);
+                    *worlds.entry(key).or_insert(0) += 1;
+                }
+            }
+        }
+        let twice: Vec<_> = worlds.iter().filter(|(_, count)| **count > 1).collect();
+        assert!(twice.is_empty(), "{twice:?}");
+        for lock in lockproof_model::lock::builtin_names() {
+            for info in FAULTS {
+                let alone = worlds.keys().any(|(name, clients, _, _, set)| {
+                    let only = set.len() == 1 && set[0].fault == info.fault;
+                    name.as_str() == lock && *clients == 2 && only
+                });
+                assert!(alone, "{lock} under {}", info.id);
+            }
+        }
+    }
+
+    #[test]
+    fn no_time_at_all_is_refused() {
+        let text = DEFAULT.replacen("walks = 50", "walks = 50\nseconds_max = 0", 1);
+        let error = Config::parse(&text).unwrap_err().to_string();
+        assert!(
+            error.contains("`seconds_max` must be at least 1"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use lockproof_lab::binaries::Binary;
 use lockproof_lab::stoppable::unless;
 use lockproof_model::check::ShouldStop;
 use lockproof_replay::{GateOptions, GatePool, ReplayVerdict};
@@ -15,26 +16,42 @@ use super::CampaignError;
 /// Gates that work side by side.
 const GATES: usize = 3;
 
-/// A crew of gates, each with servers, proxies and clients of its own.
+/// A crew of gates, each with servers, proxies and clients of its own, for each server program.
 pub struct Crew {
     runtime: tokio::runtime::Runtime,
-    pools: Vec<GatePool>,
+    servers: Vec<(Binary, Vec<GatePool>)>,
 }
 
 impl Crew {
     /// Starts nothing yet.
     pub fn new(runtime: tokio::runtime::Runtime, gate: GateOptions) -> Crew {
-        let pools = (0..GATES).map(|_| GatePool::new(gate.clone())).collect();
-        Crew { runtime, pools }
+        let mut crew = Crew {
+            runtime,
+            servers: Vec::new(),
+        };
+        crew.hire(gate);
+        crew
     }
 
-    /// Replays every trace of the lock at `path`; results in the traces' order. Those
-    /// that `stop` forbade have none.
+    /// Gates with another server program.
+    pub fn hire(&mut self, gate: GateOptions) {
+        let pools = (0..GATES).map(|_| GatePool::new(gate.clone()));
+        self.servers.push((gate.server.clone(), pools.collect()));
+    }
+
+    /// The server programs, in the order in which they came.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = &Binary> {
+        self.servers.iter().map(|(server, _)| server)
+    }
+
+    /// Replays every trace of the lock at `path` on one of the servers; results in the traces'
+    /// order. Those that `stop` forbade have none.
     ///
     /// # Errors
     /// If the harness broke twice under the same trace, or there is no thread.
     pub fn replay(
         &mut self,
+        server: usize,
         traces: &[Trace],
         path: &str,
         stop: &ShouldStop,
@@ -43,7 +60,8 @@ impl Crew {
         let results: Vec<Mutex<Slot>> = traces.iter().map(|_| Mutex::new(None)).collect();
         let runtime = &self.runtime;
         std::thread::scope(|scope| {
-            for (number, pool) in self.pools.iter_mut().enumerate() {
+            let pools = self.servers[server].1.iter_mut();
+            for (number, pool) in pools.enumerate() {
                 let (next, results) = (&next, &results);
                 let work = move || {
                     while let Some(index) = claim(next, traces.len()).filter(|_| !stop()) {

@@ -69,6 +69,8 @@ pub fn config(scenario: &Scenario, depth: Depth, lock: Option<&str>) -> Config {
         walks: depth.walks,
         walk_moves: depth.walk_moves,
         states_max: depth.states_max,
+        seconds_max: None,
+        frontier: None,
         group: groups,
     }
 }

@@ -13,9 +13,11 @@ pub mod config;
 mod crew;
 pub mod directed;
 pub mod history;
+mod kept;
 mod model_side;
 pub mod mutation;
 pub mod pauses;
+mod real_side;
 pub mod rows;
 pub mod session;
 pub mod shell;
@@ -36,13 +38,14 @@ use lockproof_model::world::concrete;
 use lockproof_replay::GateOptions;
 use lockproof_report as report;
 use lockproof_report::model::{
-    self, About, Cell, Counterexample, LockText, Replay, Replays, Report, SourceFile, Walks,
+    self, About, Cell, Counterexample, LockText, OnServer, Replay, Report, SourceFile,
 };
 use lockproof_trace::Trace;
 
 use config::{Config, ConfigError};
-use crew::Crew;
+use kept::{Asking, Evidence, Kept};
 use model_side::{ModelSide, ModelledWorld};
+use real_side::{RealSide, Walked};
 
 /// Where a run gets its locks, and what it tells on the way.
 pub trait Stage: Observer + Sync {
@@ -53,6 +56,22 @@ pub trait Stage: Observer + Sync {
     /// From here on a lock file decides how long `what` takes, until the value that is
     /// given goes; whoever runs the campaign bounds that.
     fn bound(&self, what: &str) -> Box<dyn Any>;
+    /// A search of what is bounded now is to stop after so many seconds.
+    fn within(&self, _seconds: u64) {}
+    /// Hash of the program that answers, if finished worlds are to be kept and found again.
+    fn build(&self) -> Option<String> {
+        None
+    }
+    /// What was kept under this question, as it was kept.
+    fn recall(&self, _question: &str) -> Option<String> {
+        None
+    }
+    /// Keeps the answer to a question, whole or not at all.
+    fn keep(&self, _question: &str, _answer: &str) {}
+    /// Something that is worth a line beside the answer.
+    fn warn(&self, text: &str) {
+        self.say(text);
+    }
     /// Names the file into which a counterexample is written.
     fn trace_path(&self, id: &str) -> String;
 }
@@ -100,12 +119,11 @@ fn stopped_by(explore: &ExploreOptions, abandoned: &Arc<AtomicBool>) -> ExploreO
 pub struct Campaign<'s> {
     config: Config,
     stage: &'s dyn Stage,
-    crew: Crew,
+    real: RealSide,
+    proxy: String,
     explore: ExploreOptions,
     interrupted: ShouldStop,
     report: Report,
-    /// Results by setup and steps.
-    replayed: BTreeMap<String, (Replays, Option<Replay>)>,
 }
 
 impl<'s> Campaign<'s> {
@@ -120,15 +138,23 @@ impl<'s> Campaign<'s> {
         report: Report,
     ) -> Campaign<'s> {
         let (runtime, gate) = real;
+        let proxy = gate.proxy.name().to_owned();
+        let real = RealSide::new(runtime, gate, config.replays, Arc::clone(&interrupted));
         Campaign {
-            crew: Crew::new(runtime, gate),
+            real,
+            proxy,
             config,
             stage,
             explore,
             interrupted,
             report,
-            replayed: BTreeMap::new(),
         }
+    }
+
+    /// From now on everything is replayed with this gate's server as well, and each cell says on
+    /// which servers it was reproduced.
+    pub fn also_on(&mut self, gate: GateOptions) {
+        self.real.also_on(gate);
     }
 
     /// Does the whole run. Cells that it does not come to because it is told to stop
@@ -148,11 +174,16 @@ impl<'s> Campaign<'s> {
             .collect();
         let (sender, receiver) = sync_channel(AHEAD);
         let abandoned = Arc::new(AtomicBool::new(false));
+        let asking = self.stage.build().map(|build| Asking {
+            build,
+            real: [self.real.servers(), vec![self.proxy.clone()]].concat(),
+        });
         let model = ModelSide::new(
             &self.config,
             self.stage,
             stopped_by(&self.explore, &abandoned),
             self.report.partition,
+            asking,
         );
         std::thread::scope(|scope| {
             let model = std::thread::Builder::new()
@@ -177,15 +208,49 @@ impl<'s> Campaign<'s> {
             results,
             walks,
             warnings,
+            reach,
+            question,
+            kept,
         } = world;
         if self.report.lock(&file.name).is_none() {
             self.report.locks.push(lock_text(&file));
         }
-        self.report.warn(&file.name, warnings);
-        let title = title(&file, &sizes, &set);
-        let walks = self.walk(&file, walks, &title)?;
-        for result in results {
-            self.cell(&file, &sizes, &set, result, walks)?;
+        self.report.warn(&file.name, warnings.clone());
+        let is_known = kept.is_some();
+        let (walked, mut evidence) = match kept {
+            Some((walks, on, evidence)) => {
+                let known = Walked {
+                    walks,
+                    on,
+                    strayed: Vec::new(),
+                };
+                (known, evidence.into_iter().map(Some).collect())
+            }
+            None => (
+                self.walk(&file, walks, &title(&file, &sizes, &set))?,
+                vec![None; results.len()],
+            ),
+        };
+        for (result, evidence) in results.iter().zip(&mut evidence) {
+            self.cell((&file, &sizes, &set), result, &walked, evidence)?;
+        }
+        if let Some(question) = question.filter(|_| !is_known && !(self.interrupted)()) {
+            let kept = Kept {
+                results,
+                evidence: evidence
+                    .into_iter()
+                    .map(Option::unwrap_or_default)
+                    .collect(),
+                walks: walked.walks,
+                walked_on: walked.on,
+                warnings,
+                reach,
+            };
+            if kept.is_final(&question) && walked.walks.count == self.config.walks {
+                let question = serde_json::to_string(&question).unwrap_or_default();
+                let kept = serde_json::to_string(&kept).unwrap_or_default();
+                self.stage.keep(&question, &kept);
+            }
         }
         Ok(())
     }
@@ -195,45 +260,45 @@ impl<'s> Campaign<'s> {
         file: &LockFile,
         traces: Vec<Trace>,
         title: &str,
-    ) -> Result<Walks, CampaignError> {
+    ) -> Result<Walked, CampaignError> {
         if !traces.is_empty() {
             self.stage.say(&format!("{title}: walking on real servers"));
         }
-        let replays = self.crew.replay(&traces, &file.path, &self.interrupted)?;
-        let mut walks = Walks::default();
-        for (trace, replay) in traces.into_iter().zip(replays) {
-            let Some(replay) = replay else { continue };
-            walks.count += 1;
-            walks.steps += trace.steps.len() as u64;
-            if replay != Replay::Reproduced {
-                walks.diverged += 1;
-                let id = format!("{}-walk-{}", file.name, trace.seed.unwrap_or_default());
-                self.stage.say(&format!("{title}: walk {id} diverged"));
-                self.keep(id, trace, Some(replay));
-            }
+        let mut walked = self.real.walks(&traces, file)?;
+        for (trace, replay) in std::mem::take(&mut walked.strayed) {
+            let id = format!("{}-walk-{}", file.name, trace.seed.unwrap_or_default());
+            self.stage.say(&format!("{title}: walk {id} diverged"));
+            self.keep(id, trace, Some(replay));
         }
-        Ok(walks)
+        Ok(walked)
     }
 
+    /// One property. What real servers say of it is asked, unless it is known.
     fn cell(
         &mut self,
-        file: &LockFile,
-        sizes: &Sizes,
-        set: &[Switch],
-        result: CheckResult,
-        walks: Walks,
+        (file, sizes, set): (&LockFile, &Sizes, &[Switch]),
+        result: &CheckResult,
+        walked: &Walked,
+        evidence: &mut Option<Evidence>,
     ) -> Result<(), CampaignError> {
-        let mut replays = None;
         let mut counterexample = None;
         if let Some(trace) = &result.trace {
-            let title = title(file, sizes, set);
-            self.stage
-                .say(&format!("{title}: replaying {}", result.property));
-            let (count, id) = self.counterexample(trace, file)?;
-            replays = Some(count).filter(|count| count.attempts > 0 || !(self.interrupted)());
+            let (id, found) = match evidence.take() {
+                Some(known) => (self.kept_counterexample(trace, file), known),
+                None => {
+                    let title = title(file, sizes, set);
+                    self.stage
+                        .say(&format!("{title}: replaying {}", result.property));
+                    self.counterexample(trace, file)?
+                }
+            };
             counterexample = Some(id);
+            *evidence = Some(found);
         }
+        let found = evidence.get_or_insert_default().clone();
         let holds = result.verdict == Verdict::Holds;
+        let walks = Some(walked.walks);
+        let on = if holds { walked.on.clone() } else { found.on };
         self.report.cells.push(Cell {
             lock: file.name.clone(),
             property: result.property.clone(),
@@ -245,55 +310,42 @@ impl<'s> Campaign<'s> {
             },
             verdict: result.verdict,
             expected: None,
-            reason: result.reason,
+            reason: result.reason.clone(),
             states: result.states,
             transitions: result.transitions,
             depth: result.depth,
             seconds: result.seconds,
-            replays,
-            walks: Some(walks).filter(|walks| holds && (walks.count > 0 || !(self.interrupted)())),
+            replays: found.replays,
+            walks: walks.filter(|walks| holds && (walks.count > 0 || !(self.interrupted)())),
+            on: on.into_iter().filter(says_something).collect(),
             counterexample,
             command: command(file, sizes, set, &result.property),
         });
         Ok(())
     }
 
-    /// Replays and keeps a counterexample. One run often violates several
-    /// properties with the same steps; those are replayed once.
+    /// Replays and keeps a counterexample.
     fn counterexample(
         &mut self,
         trace: &Trace,
         file: &LockFile,
-    ) -> Result<(Replays, String), CampaignError> {
-        let key = serde_json::to_string(&(&trace.setup, &trace.steps)).unwrap_or_default();
-        let known = self.replayed.get(&key).cloned();
-        let (count, last) = match known {
-            Some(known) => known,
-            None => self.replay_often(trace, file)?,
-        };
-        self.replayed.insert(key, (count, last.clone()));
+    ) -> Result<(String, Evidence), CampaignError> {
+        let replayed = self.real.violation(trace, file)?;
         let id = report::counterexample_id(&file.name, self.report.counterexamples.len());
-        self.keep(id.clone(), trace.clone(), last);
-        Ok((count, id))
+        self.keep(id.clone(), trace.clone(), replayed.last);
+        let replays = Some(replayed.count);
+        let evidence = Evidence {
+            replays: replays.filter(|count| count.attempts > 0 || !(self.interrupted)()),
+            on: replayed.on,
+        };
+        Ok((id, evidence))
     }
 
-    /// Replays one counterexample as often as the run file says. What is kept
-    /// is a failure, if there was one: that is what a reader wants to see.
-    fn replay_often(
-        &mut self,
-        trace: &Trace,
-        file: &LockFile,
-    ) -> Result<(Replays, Option<Replay>), CampaignError> {
-        let traces = vec![trace.clone(); self.config.replays as usize];
-        let replays = self.crew.replay(&traces, &file.path, &self.interrupted)?;
-        let replays: Vec<Replay> = replays.into_iter().flatten().collect();
-        let good = |replay: &&Replay| **replay == Replay::Reproduced;
-        let count = Replays {
-            reproduced: replays.iter().filter(good).count() as u32,
-            attempts: replays.len() as u32,
-        };
-        let bad = replays.iter().find(|replay| !good(replay));
-        Ok((count, bad.or(replays.first()).cloned()))
+    /// A counterexample that an earlier run has replayed: only those are kept that were reproduced.
+    fn kept_counterexample(&mut self, trace: &Trace, file: &LockFile) -> String {
+        let id = report::counterexample_id(&file.name, self.report.counterexamples.len());
+        self.keep(id.clone(), trace.clone(), Some(Replay::Reproduced));
+        id
     }
 
     fn keep(&mut self, id: String, trace: Trace, replay: Option<Replay>) {
@@ -306,6 +358,10 @@ impl<'s> Campaign<'s> {
             replay_command,
         });
     }
+}
+
+fn says_something(one: &OnServer) -> bool {
+    one.replays.is_some() || one.walks.is_some() || one.note.is_some()
 }
 
 fn lock_text(file: &LockFile) -> LockText {

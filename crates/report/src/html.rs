@@ -21,16 +21,19 @@ use minijinja::value::Serde;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::frontier::{LockFrontier, frontiers};
 use super::junit::replay_text;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Agreement, Cell, Counterexample, Replay, Report, verdict_mark, verdict_word};
 use super::page::templates;
 use super::scenario_view::{ScenarioView, scenarios};
 use super::terminal::evidence;
-use super::{ReportError, diagram};
+use super::{ReportError, diagram, lattice};
 
 /// Diagrams and stories are left out beyond this many bytes (12 MiB).
 pub const MAX_BYTES: usize = 12 << 20;
+/// Drawings of which sets of faults break a lock are left out beyond this many bytes (512 KiB).
+const MAX_DRAWINGS: usize = 512 << 10;
 /// A single text (a lock file, the configuration) is cut beyond this (256 KiB).
 const MAX_TEXT: usize = 256 << 10;
 
@@ -75,6 +78,15 @@ struct Page<'a> {
     counterexamples: Vec<CounterexampleView>,
     locks: Vec<LockView<'a>>,
     scenarios: Vec<ScenarioView<'a>>,
+    frontiers: Vec<FrontierView>,
+}
+
+#[derive(Serialize)]
+struct FrontierView {
+    title: String,
+    sentence: String,
+    saving: String,
+    svg: String,
 }
 
 #[derive(Serialize)]
@@ -206,7 +218,7 @@ impl<'a> Page<'a> {
         let in_order = matrix.rows.iter().flat_map(|r| r.cells.iter().flatten());
         let totals = report.totals();
         Page {
-            style: format!("{STYLE}\n{}", diagram::STYLE),
+            style: format!("{STYLE}\n{}\n{}", diagram::STYLE, lattice::STYLE),
             script: SCRIPT,
             script_hash: base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT)),
             report: head(report),
@@ -215,6 +227,7 @@ impl<'a> Page<'a> {
                 .evidence_words()
                 .iter()
                 .map(|words| counted(words))
+                .chain(report.servers_words().map(|words| (String::new(), words)))
                 .collect(),
             totals,
             surprises: all.iter().filter(bad).copied().collect(),
@@ -229,8 +242,29 @@ impl<'a> Page<'a> {
             counterexamples: counterexamples(report),
             locks: report.locks.iter().map(lock).collect(),
             scenarios: scenarios(report),
+            frontiers: frontier_views(report),
         }
     }
+}
+
+/// What breaks each lock. Drawings beyond [`MAX_DRAWINGS`] bytes are left out: the sentence stays.
+fn frontier_views(report: &Report) -> Vec<FrontierView> {
+    let mut used = 0;
+    let view = |found: &LockFrontier| {
+        let svg = lattice::svg_unstyled(found);
+        used += svg.len();
+        FrontierView {
+            title: found.title(),
+            sentence: found.sentence(),
+            saving: found.saving_words(),
+            svg: if used > MAX_DRAWINGS {
+                String::new()
+            } else {
+                svg
+            },
+        }
+    };
+    frontiers(report).iter().map(view).collect()
 }
 
 /// A sentence that begins with a number, without it.

@@ -13,6 +13,8 @@ use std::fmt::Write;
 use lockproof_model::check::Verdict;
 use lockproof_trace::{Assumption, Story, story, words};
 
+use super::frontier::{LockFrontier, frontiers};
+use super::lattice;
 use super::markdown::{fenced, text};
 use super::matrix::sizes_text;
 use super::model::{Cell, Counterexample, LockText, Report, Sizes};
@@ -32,13 +34,46 @@ pub fn lock_pages(report: &Report) -> Vec<(String, String)> {
         return Vec::new();
     }
     let mut pages = vec![(format!("{FOLDER}/README.md"), index(report, &locks))];
+    let frontiers = frontiers(report);
     for lock in locks {
-        pages.push((
-            format!("{FOLDER}/{}", file_name(&lock.name)),
-            page(report, lock),
-        ));
+        let found = frontiers.iter().filter(|one| one.lock == lock.name);
+        let found: Vec<&LockFrontier> = found.collect();
+        let name = file_name(&lock.name);
+        let drawings = found.iter().enumerate();
+        let drawings = drawings.map(|(place, one)| {
+            let path = format!("{FOLDER}/{}", drawing_name(&name, place));
+            (path, lattice::svg(one) + "\n")
+        });
+        pages.push((format!("{FOLDER}/{name}"), page(report, lock, &found)));
+        pages.extend(drawings);
     }
     pages
+}
+
+/// The file of a lock's drawing, beside its page: `token.svg`, and `token+2.svg` for its second size.
+/// (No name of a lock has a `+`.)
+fn drawing_name(page: &str, place: usize) -> String {
+    let stem = page.strip_suffix(".md").unwrap_or(page);
+    match place {
+        0 => format!("{stem}.svg"),
+        place => format!("{stem}+{}.svg", place + 1),
+    }
+}
+
+/// What breaks the lock in a sentence for each size, and the drawing of what was checked.
+fn frontier(found: &[&LockFrontier], page: &str) -> String {
+    let mut out = String::new();
+    for (place, one) in found.iter().enumerate() {
+        let _ = write!(
+            out,
+            "\n**{}** {}. ({})\n\n![The sets of faults that were checked, and which of them break the lock]({})\n",
+            text(&one.title()),
+            text(&one.sentence()),
+            text(&one.saving_words()),
+            drawing_name(page, place)
+        );
+    }
+    out
 }
 
 /// The locks that have cells, each once.
@@ -136,7 +171,7 @@ fn shortest<'r>(
     found.min_by_key(|(_, found)| found.trace.length())
 }
 
-fn page(report: &Report, lock: &LockText) -> String {
+fn page(report: &Report, lock: &LockText, frontiers: &[&LockFrontier]) -> String {
     let cells = cells_of(report, lock);
     let mut out = format!("# {}\n", text(&lock.name));
     paragraph(&mut out, &lock.description);
@@ -147,6 +182,7 @@ fn page(report: &Report, lock: &LockText) -> String {
         lock.about.claims.as_deref(),
     );
     out += "\n## What lockproof found\n";
+    out += &frontier(frontiers, &file_name(&lock.name));
     let mut sizes: Vec<Sizes> = Vec::new();
     for cell in &cells {
         if !sizes.contains(&cell.sizes) {

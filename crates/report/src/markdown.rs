@@ -5,6 +5,7 @@ use std::fmt::Write;
 use lockproof_model::check::Verdict;
 use lockproof_trace::{Story, story, words};
 
+use super::frontier::frontiers;
 use super::junit::replay_text;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Cell, Report, verdict_mark, verdict_word};
@@ -31,6 +32,7 @@ pub fn markdown(report: &Report) -> String {
     }
     let _ = write!(out, "\n\n{}\n", fenced(&report.command, "sh"));
     out += &surprises(report);
+    out += &frontier_list(report);
     out += &scenarios(report);
     out += &tables(report);
     out += &stories(report);
@@ -50,6 +52,25 @@ fn headline(report: &Report) -> String {
         (false, false) => totals + "\n" + &rows,
         (_, true) => totals,
     }
+}
+
+/// What breaks each lock, a sentence each.
+fn frontier_list(report: &Report) -> String {
+    let found = frontiers(report);
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n## What breaks each lock\n\n");
+    for one in &found {
+        let _ = writeln!(
+            out,
+            "- **{}** {}. ({})",
+            text(&one.title()),
+            text(&one.sentence()),
+            text(&one.saving_words())
+        );
+    }
+    out
 }
 
 /// Scenario x lock, and the runs at several pause lengths.

@@ -220,11 +220,32 @@ pub struct Cell {
     /// Random walks of the model that were replayed (cells that hold).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub walks: Option<Walks>,
+    /// The same on each of several servers, if the run had several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on: Vec<OnServer>,
     /// Id of a counterexample in [`Report::counterexamples`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterexample: Option<String>,
     /// The command line that repeats this cell.
     pub command: String,
+}
+
+/// What one of several servers says of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnServer {
+    /// Its name and version, such as `redis 7.0.15`.
+    pub server: String,
+    /// Replays of the counterexample (violated cells).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replays: Option<Replays>,
+    /// Random walks (cells that hold).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walks: Option<Walks>,
+    /// Why this server need not agree: the lock asks for another one, or the versions are known to
+    /// differ in what the trace does. What it says then contradicts nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Replays of one counterexample on real servers.
@@ -306,8 +327,15 @@ impl Cell {
             .replays
             .map(|r| (r.attempts, r.attempts - r.reproduced.min(r.attempts)));
         let walks = self.walks.map(|w| (w.count, w.diverged));
+        let further = self.on.iter().filter(|one| one.note.is_none());
+        let further = further.flat_map(|one| {
+            let replays = one.replays;
+            let replays = replays.map(|r| (r.attempts, r.attempts - r.reproduced.min(r.attempts)));
+            [replays, one.walks.map(|w| (w.count, w.diverged))]
+        });
         let (runs, wrong) = [replays, walks]
             .into_iter()
+            .chain(further)
             .flatten()
             .fold((0_u32, 0_u32), |(a, b), (runs, wrong)| {
                 (a.saturating_add(runs), b.saturating_add(wrong))
@@ -359,6 +387,50 @@ impl Report {
             lock.warnings.sort();
             lock.warnings.dedup();
         }
+    }
+
+    /// What each of several servers says of all violations: `801 of 801 violations reproduced on redis
+    /// 7.0.15, 799 of 801 on valkey 9.1.2 (2 of them need not be: ..)`. Nothing if there was one server.
+    pub fn servers_words(&self) -> Option<String> {
+        let mut servers: Vec<&str> = Vec::new();
+        for one in self.cells.iter().flat_map(|cell| &cell.on) {
+            if !servers.contains(&one.server.as_str()) {
+                servers.push(&one.server);
+            }
+        }
+        let says = |server: &&str| {
+            let cells = self
+                .cells
+                .iter()
+                .filter(|cell| cell.verdict == Verdict::Violated);
+            let all: Vec<&OnServer> = cells
+                .flat_map(|cell| cell.on.iter().find(|one| one.server == **server))
+                .collect();
+            let every = |all: Replays| all.attempts > 0 && all.reproduced == all.attempts;
+            let good = all
+                .iter()
+                .filter(|one| one.replays.is_some_and(every))
+                .count();
+            let asked = all.iter().filter(|one| one.replays.is_some()).count();
+            let mut text = format!("{good} of {asked} on {server}");
+            let mut notes: Vec<(&str, usize)> = Vec::new();
+            for note in all.iter().filter_map(|one| one.note.as_deref()) {
+                match notes.iter_mut().find(|(known, _)| *known == note) {
+                    Some((_, count)) => *count += 1,
+                    None => notes.push((note, 1)),
+                }
+            }
+            if !notes.is_empty() {
+                let notes: Vec<String> = notes
+                    .iter()
+                    .map(|(note, count)| format!("{count}: {note}"))
+                    .collect();
+                text += &format!(" ({})", notes.join("; "));
+            }
+            text
+        };
+        let said: Vec<String> = servers.iter().map(says).collect();
+        (!said.is_empty()).then(|| format!("violations reproduced: {}", said.join(", ")))
     }
 
     /// Numbers for a summary.

@@ -9,8 +9,9 @@ use lockproof_model::check::{CheckReport, CheckResult, Verdict};
 use lockproof_trace::{Assumption, words};
 use unicode_width::UnicodeWidthStr;
 
+use super::frontier::frontiers;
 use super::matrix::{Matrix, sizes_text};
-use super::model::{Agreement, Cell, Report, verdict_mark, verdict_word};
+use super::model::{Agreement, Cell, OnServer, Report, verdict_mark, verdict_word};
 use super::scenario::{ScenarioRow, losses_words, percent};
 use super::scenario_view::model_word;
 
@@ -52,7 +53,38 @@ pub fn matrix_within(report: &Report, width: usize) -> String {
         }
         out += &format!("\n{}\n", grid.render(width));
     }
-    out + &totals(report).join("\n") + "\n"
+    out + &frontier_lines(report, width) + &totals(report).join("\n") + "\n"
+}
+
+/// What breaks each lock, and under what it is safe: a paragraph a lock, not wider than `width`.
+fn frontier_lines(report: &Report, width: usize) -> String {
+    let mut out = String::new();
+    for found in frontiers(report) {
+        let text = format!("{} {}.", found.title(), found.sentence());
+        out += &wrapped("", &text, width);
+        out += &wrapped("  ", &found.saving_words(), width);
+        out.push('\n');
+    }
+    out
+}
+
+/// Lines of at most so many columns where words allow it; those after the first are indented.
+fn wrapped(indent: &str, text: &str, width: usize) -> String {
+    let mut out = indent.to_owned();
+    let mut used = indent.len();
+    for (place, word) in text.split(' ').enumerate() {
+        let wide = word.width();
+        if place > 0 && used + 1 + wide > width {
+            out += "\n  ";
+            used = 2;
+        } else if place > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out += word;
+        used += wide;
+    }
+    out + "\n"
 }
 
 /// What the free runs of one lock saw, beside the model.
@@ -130,6 +162,7 @@ pub(super) fn totals(report: &Report) -> Vec<String> {
         verdicts.join(", ")
     )];
     lines.extend(t.evidence_words());
+    lines.extend(report.servers_words().map(|words| words::printable(&words)));
     lines.push(format!("{} states explored", words::thousands(t.states)));
     lines
 }
@@ -162,9 +195,36 @@ pub(super) fn evidence(cell: &Cell) -> Option<String> {
             n => format!("{n} of {} diverged", words::plural(w.count, "walk")),
         });
     }
+    parts.extend(on_servers(cell));
     let disagree = cell.agreement() == Agreement::Contradicted;
     let mark = if disagree { "≠ " } else { "" };
     (!parts.is_empty()).then(|| format!("{mark}{}", parts.join(", ")))
+}
+
+/// On which of several servers it was so: `on redis 7.0.15, valkey 9.1.2`, and where it was not.
+fn on_servers(cell: &Cell) -> Option<String> {
+    let is_good = |one: &&OnServer| {
+        let replays = one.replays.is_none_or(|all| all.reproduced == all.attempts);
+        one.note.is_none() && replays && one.walks.is_none_or(|all| all.diverged == 0)
+    };
+    let good: Vec<String> = cell
+        .on
+        .iter()
+        .filter(is_good)
+        .map(|one| words::printable(&one.server))
+        .collect();
+    let others = cell.on.iter().filter(|one| !is_good(one)).map(|one| {
+        let how = match (&one.note, one.replays, one.walks) {
+            (Some(note), ..) => words::printable(note),
+            (None, Some(all), _) => format!("reproduced {}/{}", all.reproduced, all.attempts),
+            (None, None, Some(all)) => format!("{} of {} walks diverged", all.diverged, all.count),
+            (None, None, None) => "not run".to_owned(),
+        };
+        format!("not on {} ({how})", words::printable(&one.server))
+    });
+    let good = (!good.is_empty()).then(|| format!("on {}", good.join(", ")));
+    let said: Vec<String> = good.into_iter().chain(others).collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// The table of one check: property x assumption set with verdict and states.

@@ -25,7 +25,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 pub use confine::confine;
-pub use page::{begin_part, must_give_up, must_stop, watch};
+pub use page::{begin_part, must_give_up, must_stop, share, watch, within};
 pub use watcher::Signals;
 
 /// What a check may take unless told otherwise.

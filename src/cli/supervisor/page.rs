@@ -22,6 +22,9 @@ pub(super) struct Page {
     given_ms: AtomicU64,
     /// When the part of it began that is under way.
     part_ms: AtomicU64,
+    /// By when a search of it is to have ended, whose time is a share of the whole; 0 if that has no
+    /// shares. What is late is stopped and never killed.
+    share_ms: AtomicU64,
     /// Memory is nearly used up: searches are to stop.
     short: AtomicBool,
     length: AtomicUsize,
@@ -106,6 +109,7 @@ impl Page {
         self.length.store(length, Ordering::SeqCst);
         self.given_ms.store(bound.given_ms, Ordering::SeqCst);
         self.part_ms.store(self.now_ms(), Ordering::SeqCst);
+        self.share_ms.store(0, Ordering::SeqCst);
         self.end_ms.store(bound.end_ms, Ordering::SeqCst);
     }
 
@@ -114,6 +118,8 @@ impl Page {
         let now = self.now_ms();
         let part = now.saturating_sub(self.part_ms.load(Ordering::Relaxed));
         let end = self.end_ms.load(Ordering::Relaxed);
+        let share = self.share_ms.load(Ordering::Relaxed);
+        let end = if share == 0 { end } else { end.min(share) };
         end != 0 && now + part / CONCLUDING_TENTHS.1 * CONCLUDING_TENTHS.0 >= end
     }
 }
@@ -176,6 +182,27 @@ pub fn watch(time: Duration, what: &str) -> Watched {
 pub fn begin_part() {
     if let Some(page) = PAGE.get() {
         page.part_ms.store(page.now_ms(), Ordering::SeqCst);
+    }
+}
+
+/// What is left of the time is divided among so many searches, and the next one is to stop when it
+/// has used up its part. 0 takes that back.
+pub fn share(searches: usize) {
+    let Some(page) = PAGE.get() else { return };
+    let end = page.end_ms.load(Ordering::SeqCst);
+    let left = end.saturating_sub(page.now_ms());
+    match u64::try_from(searches).unwrap_or(u64::MAX) {
+        0 => page.share_ms.store(0, Ordering::SeqCst),
+        searches => within(Duration::from_millis(left / searches)),
+    }
+}
+
+/// The search that is under way is to stop after this time.
+pub fn within(time: Duration) {
+    if let Some(page) = PAGE.get() {
+        let ms = time.as_millis().try_into().unwrap_or(u64::MAX);
+        let end = page.now_ms().saturating_add(ms).max(1);
+        page.share_ms.store(end, Ordering::SeqCst);
     }
 }
 

@@ -10,6 +10,10 @@
 
 use std::collections::BTreeMap;
 
+use lockproof_trace::Assumption;
+
+use crate::world::catalogue::Fault;
+
 /// Some of the elements, as bits.
 pub type Subset = u32;
 
@@ -39,6 +43,22 @@ pub struct Frontier {
     pub asked: usize,
     /// How many there are.
     pub sets: usize,
+}
+
+/// Whether what is known under the fault switch of this name says something of sets that have it
+/// beside others: it only adds behaviours. Of a name that is not in the catalogue nothing follows.
+pub fn combines(name: &str) -> bool {
+    Fault::parse(name).is_some_and(Fault::joins_all)
+}
+
+/// Whether a switch has the budget and the size that it has unless told otherwise, where a lease
+/// is so many ticks.
+pub fn is_usual(switch: &Assumption, ttl_ticks: u32) -> bool {
+    let ttl = u8::try_from(ttl_ticks).unwrap_or(u8::MAX);
+    let usual = |fault: Fault| {
+        (switch.budget, switch.size) == (fault.info().budget, fault.default_size(ttl))
+    };
+    Fault::parse(&switch.name).is_some_and(usual)
 }
 
 /// Finds the frontier among all sets of at most `most` of `elements` elements. `ask` is

@@ -60,6 +60,9 @@ pub trait Observer {
     fn seconds(&self) -> f64;
     /// An assumption set is about to be explored.
     fn begins(&self, _assumptions: &[Assumption]) {}
+    /// So many sets, the next one included, share what is left of the time: from here on
+    /// `should_stop` says so when the next one has used up its part. 0 takes that back.
+    fn shares(&self, _sets: usize) {}
     /// A function that is told of progress while the search runs.
     fn progress(&self) -> Box<dyn Fn(Progress) + Send + Sync> {
         Box::new(|_| ())
@@ -108,7 +111,7 @@ impl From<ConcreteError> for CheckError {
 impl CheckError {
     /// The lock cannot be answered for under one assumption set, and maybe under
     /// others it can.
-    fn is_refusal(&self) -> bool {
+    pub fn is_refusal(&self) -> bool {
         match self {
             CheckError::Lock(_)
             | CheckError::Closure { .. }
@@ -219,23 +222,22 @@ impl<'f> Checker<'f> {
         let mut refused = None;
         let mut answered = sets.is_empty();
         for quick in self.passes(sets.len()) {
-            for (set, cells) in sets
-                .iter()
-                .zip(&mut cells)
-                .filter(|(_, cells)| cells.is_none())
-            {
-                match self.check_within(quick, set, observer) {
+            let open = cheapest_first(sets, |place| cells[place].is_none(), quick.is_none());
+            for (turn, place) in open.iter().enumerate() {
+                observer.shares(open.len() - turn);
+                match self.check_within(quick, &sets[*place], observer) {
                     Err(error) if error.is_refusal() => {
-                        *cells = Some(self.unknown(set, &error.to_string()));
+                        cells[*place] = Some(self.unknown(&sets[*place], &error.to_string()));
                         refused.get_or_insert(error);
                     }
                     found => {
-                        *cells = found?;
+                        cells[*place] = found?;
                         answered = true;
                     }
                 }
             }
         }
+        observer.shares(0);
         if let Some(error) = refused.filter(|_| !answered) {
             return Err(error);
         }
@@ -269,16 +271,34 @@ impl<'f> Checker<'f> {
         let Some(quick) = quick.filter(|quick| whole.is_none_or(|whole| *quick < whole)) else {
             return self.check_set(set, observer).map(Some);
         };
+        let reach = self.reach;
         self.options.explore.states_max = Some(quick);
         let cells = self.check_set(set, observer);
         self.options.explore.states_max = whole;
         let larger = StopReason::StateLimit(quick).to_string();
-        let is_larger = |cell: &CheckResult| {
-            cell.reason
-                .as_ref()
-                .is_some_and(|reason| reason.contains(&larger))
+        // Its part of the time is used up; others may leave more of theirs.
+        let stopped = (self.options.explore.should_stop)();
+        let is_open = |cell: &CheckResult| {
+            let reason = cell.reason.as_ref();
+            stopped && reason.is_some() || reason.is_some_and(|reason| reason.contains(&larger))
         };
-        Ok(Some(cells?).filter(|cells| !cells.iter().any(is_larger)))
+        let cells = Some(cells?).filter(|cells| !cells.iter().any(is_open));
+        if cells.is_none() {
+            // As if it had not been looked at.
+            self.reach = reach;
+        }
+        Ok(cells)
+    }
+
+    /// How much further than they must be horizons are by now. What is found of a set may depend on
+    /// that in its number of states.
+    pub fn reach(&self) -> i64 {
+        self.reach
+    }
+
+    /// Goes on where a check was that had come so far ([`Checker::reach`]).
+    pub fn resume(&mut self, reach: i64) {
+        self.reach = reach.clamp(1, super::needs::REACH_MAX);
     }
 
     /// Checks one assumption set, and searches it more than once.
@@ -430,6 +450,16 @@ impl<'f> Checker<'f> {
     }
 }
 
+/// The places of the sets that are `open`; where they are not all small, those of few switches come
+/// first, which have fewer states as a rule.
+fn cheapest_first(sets: &[Vec<Switch>], open: impl Fn(usize) -> bool, sorted: bool) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..sets.len()).filter(|place| open(*place)).collect();
+    if sorted {
+        places.sort_by_key(|place| sets[*place].len());
+    }
+    places
+}
+
 /// What two searches of one set say together.
 fn both(one: Vec<CheckResult>, other: Vec<CheckResult>) -> Vec<CheckResult> {
     let pairs = one.into_iter().zip(other);
@@ -445,4 +475,85 @@ pub fn assumptions(set: &[Switch]) -> Vec<Assumption> {
             size: switch.size,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// One who has no time for delays.
+    struct Impatient {
+        over: Arc<AtomicBool>,
+        shares: RefCell<Vec<usize>>,
+    }
+
+    impl Observer for Impatient {
+        fn seconds(&self) -> f64 {
+            0.0
+        }
+
+        fn begins(&self, set: &[Assumption]) {
+            let late = set.iter().any(|switch| switch.name == "delay");
+            self.over.store(late, Ordering::SeqCst);
+        }
+
+        fn shares(&self, sets: usize) {
+            self.over.store(false, Ordering::SeqCst);
+            self.shares.borrow_mut().push(sets);
+        }
+    }
+
+    #[test]
+    fn a_set_that_uses_up_its_time_takes_none_from_the_others() {
+        let file = LockFile::builtin("token").unwrap();
+        let set = |names: &[&str]| -> Vec<Switch> {
+            let faults = names.iter().map(|name| Fault::parse(name).unwrap());
+            faults.map(|fault| fault.switch(3)).collect()
+        };
+        let sets = [
+            set(&["loss", "delay"]),
+            set(&["delay"]),
+            set(&[]),
+            set(&["client-crash"]),
+        ];
+        let over = Arc::new(AtomicBool::new(false));
+        let watched = Arc::clone(&over);
+        let mut options = CheckOptions::for_file(&file);
+        options.timed = true;
+        options.explore.should_stop = Arc::new(move || watched.load(Ordering::SeqCst));
+        let observer = Impatient {
+            over,
+            shares: RefCell::default(),
+        };
+        let mut checker = Checker::new(&file, options).unwrap();
+        let report = checker.check(&sets, &observer).unwrap();
+        for result in &report.results {
+            let late = result
+                .assumptions
+                .iter()
+                .any(|switch| switch.name == "delay");
+            assert_eq!(result.verdict == Verdict::Unknown, late, "{result:?}");
+        }
+        // In order first, and then what is left, of few switches first.
+        assert_eq!(*observer.shares.borrow(), [4, 3, 2, 1, 2, 1, 0]);
+        let alone = |set: &[Switch]| {
+            let mut checker = Checker::new(&file, CheckOptions::for_file(&file)).unwrap();
+            checker.check_set(set, &()).unwrap()
+        };
+        let answered: Vec<CheckResult> = sets[2..].iter().flat_map(|set| alone(set)).collect();
+        let late = report.results.len() - answered.len();
+        assert_eq!(report.results[late..], answered);
+    }
+
+    #[test]
+    fn what_is_larger_is_searched_last_and_sets_of_few_switches_first() {
+        let set = |count: usize| vec![Fault::parse("loss").unwrap().switch(3); count];
+        let sets = [set(3), set(1), set(2), set(1)];
+        assert_eq!(cheapest_first(&sets, |_| true, true), [1, 3, 2, 0]);
+        assert_eq!(cheapest_first(&sets, |place| place != 1, true), [3, 2, 0]);
+        assert_eq!(cheapest_first(&sets, |_| true, false), [0, 1, 2, 3]);
+    }
 }
