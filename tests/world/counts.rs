@@ -158,6 +158,15 @@ const PINNED: [Pinned; 121] = [
     pinned("redisson-watchdog", USUAL, "", (59_928, 193_814, 55), ""),
     pinned("redisson-watchdog", USUAL, "client-crash", (71_492, 335_386, 55), ""),
     pinned("redisson-watchdog", USUAL, "loss", (671_188, 2_215_240, 66), "TWICE reentrancy no-orphan release-frees no-lost-wake-up"),
+    pinned("redisson-multi", (2, 2), "", (0, 0, 0), ""),
+    pinned("redisson-multi", (2, 2), "client-crash", (0, 0, 0), ""),
+    pinned("redisson-multi", (2, 2), "overrun", (0, 0, 0), ""),
+    pinned("redisson-rw", (2, 2), "", (0, 0, 0), ""),
+    pinned("redisson-rw", (2, 2), "client-crash", (0, 0, 0), ""),
+    pinned("redisson-rw", (2, 2), "node-flush", (0, 0, 0), ""),
+    pinned("threadlocal-reentrant", USUAL, "", (0, 0, 0), ""),
+    pinned("threadlocal-reentrant", USUAL, "client-crash", (0, 0, 0), ""),
+    pinned("threadlocal-reentrant", USUAL, "failover", (0, 0, 0), ""),
     pinned("delifeq", USUAL, "", (166, 390, 10), ""),
     pinned("delifeq", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("delifeq", USUAL, "node-flush", (932, 2652, 17), "TWICE lease"),
@@ -235,7 +244,14 @@ fn worlds_of_the_simpler_locks_have_their_sizes() {
 }
 
 #[test]
+fn worlds_of_locks_of_the_documents_classes_have_their_sizes() {
+    verify("threadlocal-reentrant");
+    verify("redisson-multi");
+}
+
+#[test]
 fn worlds_of_locks_with_readers_and_writers_have_their_sizes() {
+    verify("redisson-rw");
     verify("rw-two-keys");
     verify("rw-hash");
 }

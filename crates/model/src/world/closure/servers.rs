@@ -4,10 +4,11 @@ use lockproof_lua::{Refusal, RefusalKind};
 use lockproof_redis::{Bytes, ScriptEngine};
 
 use super::error::{intern, unbounded};
-use super::{Closure, ClosureError, Command, Execution, retirement};
+use super::{Closure, ClosureError, Command, Execution};
 use crate::world::client::Published;
 use crate::world::execute::{Executed, Executor};
 use crate::world::node::{Keyspace, Most};
+use crate::world::symbols::Renaming;
 
 impl Closure {
     pub(super) fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
@@ -26,7 +27,7 @@ impl Closure {
         scripts: &mut ScriptEngine,
         should_stop: &dyn Fn() -> bool,
     ) -> Result<(), ClosureError> {
-        let masks = self.masks();
+        let renamings = self.renamings();
         let mut id = 0;
         let mut moved = 0;
         loop {
@@ -37,7 +38,7 @@ impl Closure {
                 id += 1;
             }
             while moved < self.keyspaces.len() {
-                self.move_keyspace(moved, &masks)?;
+                self.move_keyspace(moved, &renamings)?;
                 moved += 1;
             }
             let done = |row: &Vec<Execution>| row.len() == self.keyspaces.len();
@@ -46,7 +47,7 @@ impl Closure {
             }
             id = 0;
         }
-        self.close_replies(&masks)
+        self.close_replies(&renamings)
     }
 
     fn execute_everywhere(
@@ -227,7 +228,7 @@ impl Closure {
         }
     }
 
-    fn move_keyspace(&mut self, id: usize, masks: &[u8]) -> Result<(), ClosureError> {
+    fn move_keyspace(&mut self, id: usize, renamings: &[Renaming]) -> Result<(), ClosureError> {
         let keyspace = self.keyspaces.get(id as u16).clone();
         let aged = self.aged_keyspace(&keyspace);
         self.add_keyspace(&aged)?;
@@ -238,8 +239,8 @@ impl Closure {
             }
         }
         for client in 0..self.needs.clients {
-            for mask in masks {
-                self.add_keyspace(&keyspace.retire(client, &retirement(*mask)))?;
+            for map in renamings {
+                self.add_keyspace(&keyspace.retire(client, map))?;
             }
         }
         Ok(())
