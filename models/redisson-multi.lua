@@ -2,10 +2,11 @@
 -- after the other. All of them together may take half a lease, each of them a fifth of that.
 -- More than half of them have to agree in time.
 --
--- Faults that belong to it: the validity is not shortened by the time that it took, so the
--- holder counts from the last server what the first one counts from long before. The lock
--- counts in three places of five, or in four, and whoever nests or releases while a server is
--- slow has other counts on each.
+-- A fault that belongs to it: it states no validity, though half of the lease may be over when
+-- the acquire ends.
+--
+-- Left out: nested holds. The owner's field is counted as the scripts do it, so a client finds
+-- what an earlier attempt of its own has left.
 
 local function unlock_all(lock)
   local channel = "redisson_lock__channel:{" .. lock.key .. "}"
@@ -23,7 +24,6 @@ return {
   name = "redisson-multi",
   description = "redisson's hash on five servers in turn, in half a lease; a majority decides",
   nodes = { default = 5, min = 3, max = 5 },
-
   scripts = { "redisson_lock", "redisson_unlock" },
   params = {
     wait = 0.5, -- share of the lease that all servers together may take
@@ -61,8 +61,8 @@ return {
     claims = [[The article presents it as what Redisson does, and as the answer to a failover that loses
       the lock: one client at a time, no deadlock, released by its owner alone, and usable as long
       as most servers work.]],
-    repair = [[State the lease minus the time that it took as the validity, and end the work with it. Do
-      not nest over several servers: give each hold a token of its own, as redlock does. A server
-      that has lost its data must stay away for a lease.]],
+    repair = [[State the lease minus the time that it took as the validity, and end the work with it. Give
+      each hold a token of its own, as redlock does, so that an attempt that failed is not
+      counted. A server that has lost its data must stay away for more than a lease.]],
   },
 }

@@ -3,6 +3,8 @@
 
 use crate::cli_support::*;
 
+use lockproof_model::lock::SETUPS;
+
 /// Checks a planted lock file; its message must name the file, or one of its lines.
 #[track_caller]
 fn refused(name: &str, line: Option<u32>, texts: &[&str]) {

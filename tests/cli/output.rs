@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::cli_support::*;
 use lockproof_model::check::{CheckReport, Verdict};
-use lockproof_model::lock::{LockFile, builtin_names};
+use lockproof_model::lock::{LockFile, SETUPS, builtin_names};
 use lockproof_model::world::catalogue::{FAULTS, PROPERTIES};
 use lockproof_report::model::{Environment, Report, SCHEMA};
 
