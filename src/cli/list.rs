@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use comfy_table::Table;
 use comfy_table::presets;
 use lockproof_lab::nemesis;
-use lockproof_model::lock::{LockFile, builtin_names};
+use lockproof_model::lock::{LockFile, SETUPS, builtin_names};
 use lockproof_model::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
 
 use super::{Ended, Exit, Failure, screen};
@@ -30,6 +30,10 @@ pub fn run(args: Args) -> Ended {
     let wants = |what| args.what.is_none_or(|asked| asked == what);
     if wants(What::Locks) {
         section("Locks", locks()?)?;
+        section(
+            "Locks that are another one on servers with a set-up",
+            setups(),
+        )?;
     }
     if wants(What::Properties) {
         section("Properties", properties())?;
@@ -64,6 +68,16 @@ fn locks() -> Result<Vec<[String; 2]>, Failure> {
         .map(|name| {
             let file = LockFile::builtin(name).map_err(Failure::internal)?;
             Ok([name.to_owned(), file.description])
+        })
+        .collect()
+}
+
+fn setups() -> Vec<[String; 2]> {
+    SETUPS
+        .iter()
+        .map(|setup| {
+            let asked = format!("{} --assume {}", setup.lock, setup.assumptions);
+            [setup.name.to_owned(), format!("{asked}: {}", setup.meaning)]
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use lockproof_input::{files, nearest};
 use lockproof_model::check::{CheckOptions, Chosen, ExploreOptions, Guard, ShouldStop, Sizes};
-use lockproof_model::lock::{LockFile, builtin_names};
+use lockproof_model::lock::{LockFile, SETUPS, builtin_names};
 use lockproof_model::world::catalogue::{FAULTS, Fault, PROPERTIES, Property, SizeUnit, Switch};
 use lockproof_trace::LockRef;
 
@@ -184,6 +184,17 @@ pub fn load(name: &str) -> Result<LockFile, Failure> {
         return LockFile::builtin(name).map_err(Failure::internal);
     }
     let path = Path::new(name);
+    if let Some(setup) = SETUPS.iter().find(|setup| setup.name == name)
+        && !path.exists()
+    {
+        let error = anyhow!(
+            "`{name}` has no file of its own: its clients run `{lock}`, and what its servers do is an assumption; \
+             ask for {lock} --assume {}",
+            setup.assumptions,
+            lock = setup.lock,
+        );
+        return Err(Failure::usage(error));
+    }
     if !path.exists() && !name.ends_with(".lua") {
         let error = anyhow!(
             "there is no lock file `{name}`, and no built-in lock of that name; {}",

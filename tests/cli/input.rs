@@ -3,6 +3,8 @@
 
 use crate::cli_support::*;
 
+use lockproof_model::lock::SETUPS;
+
 /// Checks a planted lock file; its message must name the file, or one of its lines.
 #[track_caller]
 fn refused(name: &str, line: Option<u32>, texts: &[&str]) {
@@ -240,4 +242,21 @@ fn a_name_that_could_leave_its_folder_is_refused() {
         .unwrap();
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     assert!(said.contains("it-is-mine-"), "{said}");
+}
+
+#[test]
+fn a_lock_that_is_a_set_up_of_servers_leads_to_the_lock_and_the_assumption() {
+    for setup in SETUPS {
+        let said = lockproof(&format!("check {} --assume none", setup.name));
+        let asked = format!("ask for {} --assume {}", setup.lock, setup.assumptions);
+        said.failed(USAGE, &[&asked]);
+        let checked = lockproof(&format!(
+            "check {} --assume {}",
+            setup.lock, setup.assumptions
+        ));
+        assert!(
+            checked.out.contains("mutual-exclusion-belief"),
+            "{checked:#?}"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::cli_support::*;
 use lockproof_model::check::{CheckReport, Verdict};
-use lockproof_model::lock::{LockFile, builtin_names};
+use lockproof_model::lock::{LockFile, SETUPS, builtin_names};
 use lockproof_model::world::catalogue::{FAULTS, PROPERTIES};
 use lockproof_report::model::{Environment, Report, SCHEMA};
 
@@ -288,7 +288,9 @@ fn list_shows_all_of_every_registry() {
         .collect();
     let properties = PROPERTIES.iter().map(|info| info.id);
     let faults = FAULTS.iter().map(|info| info.id);
-    for name in builtin_names().into_iter().chain(properties).chain(faults) {
+    let setups = SETUPS.iter().map(|setup| setup.name);
+    let names = builtin_names().into_iter().chain(setups);
+    for name in names.chain(properties).chain(faults) {
         assert!(first.contains(name), "no `{name}` in {}", said.out);
     }
 }

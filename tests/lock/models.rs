@@ -430,6 +430,112 @@ fn the_renewed_hash_is_renewed_until_the_last_of_its_holds() {
 }
 
 #[test]
+fn a_lock_given_back_by_another_thread_ends_the_renewal_of_this_one() {
+    let mut p = start("threadlocal-reentrant");
+    let argv = sent(&step(&mut p, acquire("t1")));
+    assert_eq!(argv, ["SET", "the-lock", "t1", "EX", "3", "NX"]);
+    assert_eq!(step(&mut p, reply(0, ok())).outcome, held(None));
+    let out = step(&mut p, nested());
+    assert_eq!((out.sent.len(), out.outcome), (0, held(None)));
+
+    // It renews at once, and then sleeps for a whole lease.
+    let argv = sent(&step(&mut p, wake(1)));
+    assert_eq!(&argv[2..], ["1", "the-lock", "t1", "3"]);
+    step(&mut p, reply(1, Reply::Int(1)));
+    let sleeps = (1, Waiting::Sleep { left_ms: 3_000 });
+    assert_eq!(p.view().threads, [sleeps, (2, Waiting::Ready)]);
+    step(&mut p, wake(2));
+    step(&mut p, advance(3_000));
+    assert!(step(&mut p, wake(1)).sent.is_empty());
+    assert!(p.view().threads.is_empty(), "nobody renews");
+
+    let out = step(&mut p, release());
+    assert_eq!((out.sent.len(), out.outcome), (0, done(Some(true))));
+    assert_eq!(&sent(&step(&mut p, release()))[3..], ["the-lock", "t1"]);
+    let out = step(&mut p, reply(0, Reply::Int(0)));
+    assert_eq!(out.outcome, done(Some(true)), "whatever the script found");
+}
+
+#[test]
+fn the_thread_local_lock_is_renewed_four_times_and_by_a_thread_of_an_earlier_hold() {
+    let mut p = start("threadlocal-reentrant");
+    step(&mut p, acquire("t1"));
+    step(&mut p, reply(0, ok()));
+    step(&mut p, wake(1));
+    step(&mut p, reply(1, Reply::Int(1)));
+    step(&mut p, release());
+    step(&mut p, reply(0, Reply::Int(1)));
+    step(&mut p, acquire("t2"));
+    step(&mut p, reply(0, ok()));
+    for _ in 0..3 {
+        step(&mut p, advance(3_000));
+        assert_eq!(&sent(&step(&mut p, wake(1)))[3..], ["the-lock", "t1", "3"]);
+        step(&mut p, reply(1, Reply::Int(0)));
+    }
+    step(&mut p, advance(3_000));
+    assert!(step(&mut p, wake(1)).sent.is_empty());
+}
+
+#[test]
+fn redisson_on_five_servers_fails_when_they_take_half_a_lease_together() {
+    for (each_ms, outcome) in [(299, held(None)), (300, None)] {
+        let mut p = start("redisson-multi");
+        let mut out = step(&mut p, acquire("t1"));
+        for node in 0..5 {
+            assert_eq!(out.sent[0].node, node);
+            assert_eq!(&sent(&out)[2..], ["1", "the-lock", "3000", "client-a"]);
+            step(&mut p, advance(each_ms));
+            out = step(&mut p, reply(0, Reply::Nil));
+        }
+        assert_eq!(out.outcome, outcome);
+        // Too slow: it counts itself out everywhere.
+        if outcome.is_none() {
+            assert_eq!(
+                &sent(&out)[4..],
+                ["redisson_lock__channel:{the-lock}", "0", "3000", "client-a"]
+            );
+        }
+    }
+    let mut p = start("redisson-multi");
+    step(&mut p, acquire("t1"));
+    step(&mut p, advance(300));
+    assert_eq!(p.view().threads, [(0, Waiting::TimedOut { node: 0 })]);
+}
+
+#[test]
+fn redisson_s_readers_have_keys_of_their_own_and_its_writer_a_field() {
+    let mut p = start("redisson-rw");
+    let holds = "{the-lock}:client-a:rwlock_timeout";
+    let argv = sent(&step(&mut p, acquire_for(Op::AcquireRead)));
+    assert_eq!(
+        &argv[2..],
+        ["2", "the-lock", holds, "3000", "client-a", "client-a:write"]
+    );
+    step(&mut p, reply(0, Reply::Nil));
+    let argv = sent(&step(&mut p, release()));
+    let channel = "redisson_rwlock:{the-lock}";
+    assert_eq!(
+        &argv[2..],
+        [
+            "4",
+            "the-lock",
+            channel,
+            holds,
+            "{the-lock}",
+            "0",
+            "client-a"
+        ]
+    );
+    step(&mut p, reply(0, Reply::Int(0)));
+
+    let argv = sent(&step(&mut p, acquire_for(Op::AcquireWrite)));
+    assert_eq!(&argv[2..], ["1", "the-lock", "3000", "client-a:write"]);
+    // Who has to wait listens first.
+    let argv = sent(&step(&mut p, reply(0, Reply::Int(500))));
+    assert_eq!(argv, ["SUBSCRIBE", channel]);
+}
+
+#[test]
 fn delifeq_asks_for_valkey_and_lets_the_server_compare() {
     let file = LockFile::builtin("delifeq").unwrap();
     assert_eq!(file.server.name(), Some("valkey"));

@@ -63,7 +63,7 @@ const SETS: [&str; 19] = [
 ];
 
 /// Locks of which each command stands in another one as well: under these sets only.
-const SIMPLE: [&str; 10] = [
+const SIMPLE: [&str; 13] = [
     "exists-set",
     "setnx-del",
     "setnx-expire-lua",
@@ -74,6 +74,9 @@ const SIMPLE: [&str; 10] = [
     "rw-hash",
     "rw-two-keys",
     "redisson-watchdog",
+    "redisson-multi",
+    "redisson-rw",
+    "threadlocal-reentrant",
 ];
 const FEW: [&str; 5] = ["", "client-pause", "loss", "node-restart-none", "failover"];
 

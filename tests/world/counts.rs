@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 121] = [
+const PINNED: [Pinned; 130] = [
     pinned("token", USUAL, "", (166, 390, 10), ""),
     pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
@@ -158,6 +158,15 @@ const PINNED: [Pinned; 121] = [
     pinned("redisson-watchdog", USUAL, "", (59_928, 193_814, 55), ""),
     pinned("redisson-watchdog", USUAL, "client-crash", (71_492, 335_386, 55), ""),
     pinned("redisson-watchdog", USUAL, "loss", (671_188, 2_215_240, 66), "TWICE reentrancy no-orphan release-frees no-lost-wake-up"),
+    pinned("redisson-multi", (2, 2), "", (76_520, 157_798, 63), ""),
+    pinned("redisson-multi", (2, 2), "client-crash", (150_934, 433_918, 63), ""),
+    pinned("redisson-multi", (2, 2), "overrun", (173_890, 363_244, 65), "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect"),
+    pinned("redisson-rw", (2, 2), "", (16_319, 40_275, 63), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release reentrancy lease no-orphan honest-outcome read-write-exclusion"),
+    pinned("redisson-rw", (2, 2), "client-crash", (32_153, 102_227, 63), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release reentrancy lease no-orphan honest-outcome read-write-exclusion"),
+    pinned("redisson-rw", (2, 2), "node-flush", (54_520, 148_835, 63), "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect owner-only-release reentrancy lease no-orphan honest-outcome read-write-exclusion"),
+    pinned("threadlocal-reentrant", USUAL, "", (19_848, 87_862, 29), "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect reentrancy lease honest-outcome"),
+    pinned("threadlocal-reentrant", USUAL, "client-crash", (24_176, 140_762, 29), "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect reentrancy lease honest-outcome"),
+    pinned("threadlocal-reentrant", USUAL, "failover", (125_242, 630_323, 30), "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect reentrancy lease honest-outcome release-frees"),
     pinned("delifeq", USUAL, "", (166, 390, 10), ""),
     pinned("delifeq", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("delifeq", USUAL, "node-flush", (932, 2652, 17), "TWICE lease"),
@@ -235,7 +244,14 @@ fn worlds_of_the_simpler_locks_have_their_sizes() {
 }
 
 #[test]
+fn worlds_of_locks_of_the_documents_classes_have_their_sizes() {
+    verify("threadlocal-reentrant");
+    verify("redisson-multi");
+}
+
+#[test]
 fn worlds_of_locks_with_readers_and_writers_have_their_sizes() {
+    verify("redisson-rw");
     verify("rw-two-keys");
     verify("rw-hash");
 }

@@ -282,7 +282,7 @@ fn retirement_reaches_every_place_where_a_token_can_stand() {
         (A, "RPUSH list <tokA1> <tokA0>"),
         (A, "ZADD set 1 <tokA0>"),
     ]);
-    let mut map = [STALE; symbols::GENERATIONS as usize];
+    let mut map = [STALE; symbols::NAMED];
     map[0] = 1;
     let expected = after(&[
         (A, "SET <tokA1> <tokAs>"),

@@ -102,7 +102,7 @@ fn compare_file(file: &LockFile, ttl_ticks: u8, sets: &[&str]) -> usize {
 }
 
 /// The locks of this file's tests, so that a new built-in lock joins them.
-const COMPARED: [&str; 18] = [
+const COMPARED: [&str; 19] = [
     "del-setnx-takeover",
     "delifeq",
     "exists-set",
@@ -116,6 +116,7 @@ const COMPARED: [&str; 18] = [
     "setnx-del",
     "setnx-expire",
     "setnx-expire-lua",
+    "threadlocal-reentrant",
     "token",
     "token-get-del",
     "token-renewed",
@@ -205,6 +206,14 @@ fn stateright_agrees_on_a_lock_that_waits_for_messages() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/soundness/messages");
     let file = LockFile::load(&folder.join("does-not-look-again.lua")).unwrap();
     assert_ne!(compare_file(&file, 2, &["", "loss"]), 0);
+}
+
+#[test]
+fn stateright_agrees_on_the_lock_that_counts_in_its_thread() {
+    assert_ne!(
+        compare("threadlocal-reentrant", 2, &["", "client-crash"]),
+        0
+    );
 }
 
 #[test]

@@ -92,7 +92,16 @@ fn every_trace_of_every_builtin_lock_has_one_length() {
             if name == "token-wait" && ["node-pause", "clock-jump"].contains(set) {
                 continue; // WAIT under these is not in the model
             }
-            for result in check(&file, &sizes(&file, 2), set) {
+            if name == "redisson-rw" && !set.is_empty() {
+                continue; // its tables alone take a while, and are others in each set
+            }
+            let mut sizes = sizes(&file, 2);
+            // Their worlds are large: two ticks, and servers as few as they take.
+            if ["redisson-multi", "redisson-rw"].contains(&name) {
+                sizes.ttl_ticks = 2;
+                sizes.nodes = file.nodes.min;
+            }
+            for result in check(&file, &sizes, set) {
                 if let (Verdict::Violated, Some(trace)) = (result.verdict, &result.trace) {
                     has_one_length(&result, trace);
                     violated += 1;

@@ -313,6 +313,9 @@ pub mod view {
     pub const OLDER: u8 = b'*';
     /// One that the program remembers.
     pub const OLDER_REMEMBERED: u8 = b'/';
+    /// The token of an earlier attempt of its own, kept through the attempts since: it has
+    /// one number as long as the program knows it.
+    pub const KEPT: u8 = b'^';
     /// Somebody else's, in the reply that came last.
     pub const FOREIGN: u8 = b'+';
     /// One that the program remembers.
@@ -331,7 +334,7 @@ pub fn mark(other: u8, number: u8) -> u8 {
 /// A name in a reply may be one that the program remembers, or not: a client's
 /// tables do not follow which.
 pub(super) fn equal_names(a: Name, b: Name) -> Result<bool, Refusal> {
-    use view::{FOREIGN, FOREIGN_REMEMBERED, OLDER, OLDER_REMEMBERED};
+    use view::{FOREIGN, FOREIGN_REMEMBERED, KEPT, OLDER, OLDER_REMEMBERED};
     if a == b {
         return Ok(true);
     }
@@ -342,7 +345,9 @@ pub(super) fn equal_names(a: Name, b: Name) -> Result<bool, Refusal> {
     let unknown = matches!(
         (a.who, b.who),
         (OLDER_REMEMBERED, OLDER | OLDER_REMEMBERED)
-            | (OLDER, OLDER_REMEMBERED)
+            | (OLDER, OLDER_REMEMBERED | KEPT)
+            | (OLDER_REMEMBERED, KEPT)
+            | (KEPT, OLDER | OLDER_REMEMBERED)
             | (FOREIGN_REMEMBERED, FOREIGN | FOREIGN_REMEMBERED)
             | (FOREIGN, FOREIGN_REMEMBERED)
     );

@@ -390,7 +390,9 @@ impl fmt::Display for Symbol {
                 };
                 match name.who {
                     view::OWN => write!(f, "<its own {kind}>"),
-                    view::OLDER | view::OLDER_REMEMBERED => write!(f, "<its own older {kind}>"),
+                    view::OLDER | view::OLDER_REMEMBERED | view::KEPT => {
+                        write!(f, "<its own older {kind}>")
+                    }
                     view::FOREIGN | view::FOREIGN_REMEMBERED => {
                         write!(f, "<another client's {kind}>")
                     }

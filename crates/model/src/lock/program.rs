@@ -251,7 +251,8 @@ impl Program {
         Ok(output)
     }
 
-    /// In a model only the client's own present token can be followed.
+    /// In a model only the client's own present token can be followed, and those that the
+    /// program has kept of its own.
     fn check_sent(&self, output: &Output) -> Result<(), LockError> {
         for request in &output.sent {
             if let Some(name) = names::sends_another(&request.argv) {
@@ -297,7 +298,7 @@ impl Program {
     }
 
     /// Names are renamed before an input.
-    pub(in crate::lock) fn turn(&mut self, turn: Turn) -> Result<(), LockError> {
+    pub(in crate::lock) fn turn(&mut self, turn: Turn) -> Result<names::Kept, LockError> {
         let (machine, mut threads, mut values) = self.parts();
         let turned = names::turn(machine, &mut threads, &mut values, turn);
         turned.map_err(|refusal| self.explain(Stop::Refused(refusal)))

@@ -18,11 +18,14 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "token-renewed",
     "reentrant-hash",
     "reentrant-hash-renewed",
+    "threadlocal-reentrant",
     "redisson",
     "redisson-watchdog",
+    "redisson-multi",
     "redlock",
     "rw-two-keys",
     "rw-hash",
+    "redisson-rw",
     "delifeq",
 );
 
@@ -36,6 +39,10 @@ pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua", ".lua":
     "redisson_lock",
     "redisson_unlock",
     "redisson_renew",
+    "redisson_rw_read",
+    "redisson_rw_write",
+    "redisson_rw_read_unlock",
+    "redisson_rw_write_unlock",
     "setnx_expire",
     "rw_read",
     "rw_write",
@@ -43,6 +50,33 @@ pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua", ".lua":
     "rw_hash_write",
     "rw_hash_release",
 );
+
+/// A lock that needs no file of its own: clients do what they do in another one, and what
+/// makes it another lock is how its servers are set up, which is an assumption.
+pub struct Setup {
+    pub name: &'static str,
+    /// The built-in lock that its clients run.
+    pub lock: &'static str,
+    /// What is assumed of the servers, as `--assume` takes it.
+    pub assumptions: &'static str,
+    pub meaning: &'static str,
+}
+
+/// Locks that are a set-up of servers.
+pub const SETUPS: &[Setup] = &[
+    Setup {
+        name: "redlock-delayed-restart",
+        lock: "redlock",
+        assumptions: "node-down-delayed",
+        meaning: "a server that was down stays away for more than a lease, so that no lock which it has forgotten is held still",
+    },
+    Setup {
+        name: "token-min-replicas",
+        lock: "token",
+        assumptions: "failover,min-replicas",
+        meaning: "a server refuses writes while no replica is in contact with it (min-replicas-to-write 1)",
+    },
+];
 
 /// Names of the built-in locks, in the order of the catalogue.
 pub fn builtin_names() -> Vec<&'static str> {

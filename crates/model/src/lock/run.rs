@@ -229,7 +229,7 @@ impl Program {
         match (op.mode(), self.client.phase, token) {
             (Some(mode), Phase::Idle, Some(token)) => {
                 if self.shared.config.scale.is_some() {
-                    self.turn(Turn::Attempt)?;
+                    output.kept = self.turn(Turn::Attempt)?;
                 }
                 self.set_token(token);
                 self.client.mode = mode;

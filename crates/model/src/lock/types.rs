@@ -9,6 +9,8 @@ use lockproof_lua::Scale;
 use lockproof_redis::Reply;
 use lockproof_trace::Outcome;
 
+use super::names::Kept;
+
 /// Sizes and times that a lock file sees. All times are in ms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -154,6 +156,9 @@ pub struct Output {
     pub late: bool,
     /// Sleeps and time-outs, for whoever measures time in ticks.
     pub durations: Vec<UsedDuration>,
+    /// In a model: the tokens of earlier attempts that the program knows, now that a new
+    /// one has begun.
+    pub kept: Kept,
 }
 
 /// A duration after which something ends: a sleep, a time-out.

@@ -6,7 +6,7 @@
 use lockproof_redis::{Bytes, Reply};
 use lockproof_trace::{CONNECTION_FAILED, Outcome};
 
-use crate::lock::{Input, Mode, Op, Phase, View, Waiting};
+use crate::lock::{Input, Kept, Mode, Op, Phase, View, Waiting};
 
 /// Threads of one client, the caller's included.
 pub const THREADS: usize = 4;
@@ -141,6 +141,9 @@ pub struct Emitted {
     pub poison: u16,
     /// Something ends after a time that is no whole number of ticks.
     pub rounded: bool,
+    /// What the program keeps of its older tokens, where a new attempt begins and servers
+    /// have to know.
+    pub kept: Kept,
 }
 
 /// What the world sees of a local state.

@@ -4,7 +4,7 @@
 //! alone. Who runs live programs and formal servers along a path asks for notes as
 //! well, and does with real contents what the rules did with numbers.
 
-use crate::lock::Op;
+use crate::lock::{Kept, Op};
 
 use super::client::{Ending, Symbolic};
 use super::closure::Execution;
@@ -70,17 +70,26 @@ pub(super) enum Fate {
     Held,
 }
 
+/// What decides how a client's older tokens are renamed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retired {
+    /// Those that its requests in flight name, as a set of places in a renaming.
+    pub named: u8,
+    /// Those that its program keeps.
+    pub kept: Kept,
+}
+
 /// One thing that a transition does.
 ///
 /// Contents of servers are named by the fields of the state that number them.
 #[derive(Clone, Debug)]
 pub(super) enum Note {
     /// A client's operation begins. If it gets a fresh token, older ones are
-    /// renamed: these are the generations of its requests in flight.
+    /// renamed.
     Begun {
         client: usize,
         op: Op,
-        generations: Option<u8>,
+        retirement: Option<Retired>,
     },
     /// A client's process is another one, with the same owner.
     Restarted { client: usize },

@@ -14,7 +14,7 @@ use lockproof_redis::{Bytes, Dialect, Server, Value};
 use crate::lock::{Keys, Role};
 
 use super::owners::Owners;
-use super::symbols::{self, GENERATIONS, PRESENT, Retirement};
+use super::symbols::{self, PRESENT, Renaming, Retirement};
 
 /// The content of one server between two commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -181,7 +181,7 @@ impl Keyspace {
 
     /// One client's token generations are renamed (see [`symbols::Retirement`]).
     #[must_use]
-    pub fn retire(&self, client: u8, map: &[u8; GENERATIONS as usize]) -> Keyspace {
+    pub fn retire(&self, client: u8, map: &Renaming) -> Keyspace {
         let mut retirement = Retirement::new(client, map);
         let mut rename = |text: &[u8]| retirement.text(text);
         let entries = self.entries.iter().map(|e| e.renamed(&mut rename));

@@ -22,25 +22,25 @@ pub struct Reached {
 struct Lacks {
     keyspaces: usize,
     commands: usize,
-    masks: usize,
+    renamings: usize,
     /// By command, by whether a replica is missing, and by keyspace.
     executions: Vec<AtomicU64>,
-    /// By client, set of generations, and keyspace.
+    /// By client, renaming, and keyspace.
     retirements: Vec<AtomicU64>,
 }
 
 impl Lacks {
     fn of(tables: &Tables) -> Lacks {
         let commands = tables.closure.commands.len();
-        let (keyspaces, masks) = (tables.keyspaces, tables.closure.masks().len());
+        let (keyspaces, renamings) = (tables.keyspaces, tables.closure.renamings().len());
         let clients = usize::from(tables.needs.clients);
         let bits = |count: usize| (0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Lacks {
             keyspaces,
             commands,
-            masks,
+            renamings,
             executions: bits(commands * 2 * keyspaces),
-            retirements: bits(clients * masks * keyspaces),
+            retirements: bits(clients * renamings * keyspaces),
         }
     }
 
@@ -60,9 +60,9 @@ impl Lacks {
             Missing::Retirement {
                 keyspace,
                 client,
-                mask,
+                renaming,
             } => {
-                let row = client * self.masks + mask;
+                let row = client * self.renamings + renaming;
                 (
                     &self.retirements,
                     row * self.keyspaces + usize::from(keyspace),
@@ -88,8 +88,8 @@ impl Lacks {
             let (row, keyspace) = (at / self.keyspaces, at % self.keyspaces);
             Missing::Retirement {
                 keyspace: keyspace as u16,
-                client: row / self.masks,
-                mask: row % self.masks,
+                client: row / self.renamings,
+                renaming: row % self.renamings,
             }
         });
         executions.chain(retirements).collect()

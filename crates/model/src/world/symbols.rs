@@ -6,8 +6,9 @@
 //! - a time stamp is how far it is from the present, and grows older with every
 //!   tick; beyond the horizon only that it is long ago, and where it was stored then;
 //! - a token is client A's token number 0 of its current attempt; 1, 2 .. are
-//!   older ones that a message in flight still names, and from [`STALE`] on older
-//!   ones that only servers and replies have;
+//!   older ones that a message in flight still names, from [`STALE`] on older
+//!   ones that only servers and replies have, and from [`KEPT`] on older ones that its
+//!   program keeps and may send;
 //! - an owner (the client's stable identity) is client A's, and B's too where both
 //!   are workers of one process.
 //!
@@ -21,6 +22,8 @@ use lockproof_lua::{Scale, mark, view};
 use lockproof_redis::Reply;
 use lockproof_trace as trace;
 
+use crate::lock::{KEPT_MAX, Kept};
+
 /// What the clock of a server of a model shows (ms) when it is right.
 pub const PRESENT: i64 = 5_000_000_000_000;
 
@@ -32,6 +35,28 @@ pub const STALE: u8 = GENERATIONS;
 
 /// The number that stands for more of those than can be told apart.
 pub const STALE_LAST: u8 = 15;
+
+/// The first number of tokens that a program keeps, of [`KEPT_MAX`].
+pub const KEPT: u8 = 16;
+
+/// Tokens that have a place in a [`Renaming`].
+pub const NAMED: usize = (GENERATIONS + KEPT_MAX) as usize;
+const _: () = assert!(NAMED <= 8, "a set of them is a byte");
+
+/// The bits of kept tokens in a set of places in a [`Renaming`].
+pub const KEPT_BITS: u8 = ((1 << KEPT_MAX) - 1) << GENERATIONS;
+
+/// The new number of each token that a message in flight or a program can name.
+pub type Renaming = [u8; NAMED];
+
+/// Where a generation stands in a [`Renaming`], if it does.
+pub fn named(generation: u8) -> Option<usize> {
+    match generation.checked_sub(KEPT) {
+        Some(number) if number < KEPT_MAX => Some(usize::from(GENERATIONS + number)),
+        Some(_) => None,
+        None => (generation < GENERATIONS).then_some(usize::from(generation)),
+    }
+}
 
 /// Client A, B, .. as one letter.
 pub fn letter(client: u8) -> char {
@@ -211,6 +236,13 @@ impl ToLocal {
                 ..name
             };
         }
+        if let Some(number) = name.mark.checked_sub(KEPT).filter(|_| other == 0) {
+            return Name {
+                who: view::KEPT,
+                mark: mark(0, number),
+                ..name
+            };
+        }
         if !self.seen.contains(&name) {
             self.seen.push(name);
         }
@@ -244,6 +276,7 @@ pub fn to_server(text: &[u8], me: u8, people: People, skew: i32, scale: Scale) -
     text::map_symbols(text, |symbol, out| {
         match symbol {
             Symbol::Name(name) => Symbol::Name(match (name.kind, name.who) {
+                (NameKind::Token, view::KEPT) => token(me, KEPT + (name.mark & 0x0f)),
                 (NameKind::Token, _) => token(me, 0),
                 (NameKind::Owner, view::OWN) => people.owner(me),
                 (NameKind::Owner, _) => people.owner(people.after(me, name.mark >> 4)),
@@ -266,13 +299,13 @@ pub fn to_server(text: &[u8], me: u8, people: People, skew: i32, scale: Scale) -
 /// their own, the others become stale, each its own.
 pub struct Retirement<'m> {
     client: u8,
-    map: &'m [u8; GENERATIONS as usize],
+    map: &'m Renaming,
     stale: Vec<u8>,
 }
 
 impl<'m> Retirement<'m> {
-    /// `map[g]` is the new number of generation `g`.
-    pub fn new(client: u8, map: &'m [u8; GENERATIONS as usize]) -> Retirement<'m> {
+    /// `map[named(g)]` is the new number of generation `g`.
+    pub fn new(client: u8, map: &'m Renaming) -> Retirement<'m> {
         Retirement {
             client,
             map,
@@ -291,10 +324,10 @@ impl<'m> Retirement<'m> {
     }
 
     fn new_number(&mut self, generation: u8) -> u8 {
-        if let Some(new) = self.map.get(usize::from(generation))
-            && *new < STALE
+        if let Some(new) = named(generation).map(|place| self.map[place])
+            && new != STALE
         {
-            return *new;
+            return new;
         }
         // In the order in which they are met, so that equal contents stay equal.
         let known = self.stale.iter().position(|known| *known == generation);
@@ -310,11 +343,35 @@ impl<'m> Retirement<'m> {
 pub fn generations(text: &[u8], client: u8) -> u8 {
     text::symbols(text).fold(0, |set, symbol| match symbol {
         Symbol::Name(name) => match token_of(name) {
-            Some((c, generation)) if c == client && generation < STALE => set | 1 << generation,
+            Some((c, generation)) if c == client => {
+                set | named(generation).map_or(0, |place| 1 << place)
+            }
             _ => set,
         },
         _ => set,
     })
+}
+
+/// What becomes of each token of a client when it starts a new attempt: its messages in
+/// flight name those in `mask`, and its program keeps `kept`.
+pub fn retirement(mask: u8, kept: Kept) -> Renaming {
+    let mut map = [STALE; NAMED];
+    let mut rank = 1;
+    for (place, new) in map.iter_mut().enumerate() {
+        let number = (place as u8).checked_sub(GENERATIONS);
+        let keeps = match number {
+            Some(number) => kept.has_older(number).then_some(number),
+            None if place == 0 => kept.present(),
+            None => None,
+        };
+        if let Some(number) = keeps {
+            *new = KEPT + number;
+        } else if mask & 1 << place != 0 {
+            *new = rank.min(STALE);
+            rank += 1;
+        }
+    }
+    map
 }
 
 /// True if a text names more stale tokens than can be told apart.
@@ -391,7 +448,7 @@ mod tests {
 
     #[test]
     fn two_old_tokens_stay_two_when_they_go_stale() {
-        let map = [STALE; GENERATIONS as usize];
+        let map = [STALE; NAMED];
         let text = [name(token(0, 1)), name(token(0, 7)), name(token(1, 0))].concat();
         let retired = Retirement::new(0, &map).text(&text);
         let expected = [name(token(0, 6)), name(token(0, 7)), name(token(1, 0))].concat();

@@ -7,7 +7,7 @@ mod fingerprint;
 
 use lockproof_redis::Reply;
 
-use crate::lock::{Mode, Op, Phase};
+use crate::lock::{Kept, Mode, Op, Phase};
 
 use super::client::{Emitted, Facade, Limit, Symbolic, THREADS, Wait};
 use super::closure::{Closure, ClosureError, Command, Execution, Needs, retired};
@@ -99,6 +99,8 @@ pub struct Tables {
     retire_command: Vec<u16>,
     retire_reply: Vec<u16>,
     mask_index: Vec<u16>,
+    /// What clients keep, for the `retire_` functions.
+    kept: Vec<Kept>,
     masks: usize,
     /// Generations of its own client's tokens that each command names.
     pub generations: Vec<u8>,
@@ -241,6 +243,7 @@ impl Tables {
             blurred: moves.blurred,
             emptied,
             mask_index,
+            kept: closure.kept(),
             masks: closure.masks().len(),
             waits: closure.waits(),
             acknowledged: [0, 1].map(|count| find_reply(&closure, &Reply::Int(count))),
@@ -336,31 +339,40 @@ impl Tables {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The index of a set of generations, for the `retire_` functions.
+    /// The index of a renaming, for the `retire_` functions: of the tokens that messages in
+    /// flight name, and of what the program keeps.
     #[inline]
-    pub fn mask(&self, generations: u8) -> Option<usize> {
-        let index = self.mask_index[usize::from(generations)];
-        (index != NONE).then_some(usize::from(index))
+    pub fn renaming(&self, named: u8, kept: Kept) -> Option<usize> {
+        let index = self.mask_index[usize::from(named)];
+        let kept = self.kept.binary_search(&kept).ok()?;
+        (index != NONE).then_some(kept * self.masks + usize::from(index))
+    }
+
+    /// How many renamings there are for a client.
+    #[inline]
+    fn renamings(&self) -> usize {
+        self.kept.len() * self.masks
     }
 
     /// A keyspace after a client's retirement.
     #[inline]
-    pub fn retire_keyspace(&self, client: usize, mask: usize, keyspace: u16) -> u16 {
-        self.retire_keyspace[(client * self.masks + mask) * self.keyspaces + usize::from(keyspace)]
+    pub fn retire_keyspace(&self, client: usize, renaming: usize, keyspace: u16) -> u16 {
+        self.retire_keyspace
+            [(client * self.renamings() + renaming) * self.keyspaces + usize::from(keyspace)]
     }
 
     /// A command in flight after a client's retirement.
     #[inline]
-    pub fn retire_command(&self, client: usize, mask: usize, command: u16) -> u16 {
+    pub fn retire_command(&self, client: usize, renaming: usize, command: u16) -> u16 {
         let per = self.closure.commands.len();
-        self.retire_command[(client * self.masks + mask) * per + usize::from(command)]
+        self.retire_command[(client * self.renamings() + renaming) * per + usize::from(command)]
     }
 
     /// A reply in flight after a client's retirement.
     #[inline]
-    pub fn retire_reply(&self, client: usize, mask: usize, reply: u16) -> u16 {
+    pub fn retire_reply(&self, client: usize, renaming: usize, reply: u16) -> u16 {
         let per = self.closure.replies.len();
-        self.retire_reply[(client * self.masks + mask) * per + usize::from(reply)]
+        self.retire_reply[(client * self.renamings() + renaming) * per + usize::from(reply)]
     }
 }
 
@@ -483,11 +495,10 @@ impl Moves {
         };
         let mut retire = Vec::new();
         for client in 0..clients {
-            for mask in closure.masks() {
-                let map_of = super::closure::retirement(mask);
+            for renaming in closure.renamings() {
                 retire.extend(ids.clone().map(|id| {
-                    match closure.wants_retirement(usize::from(id), client, mask) {
-                        true => keyspace_id(closure, id, |k| k.retire(client, &map_of)),
+                    match closure.wants_retirement(usize::from(id), client, &renaming) {
+                        true => keyspace_id(closure, id, |k| k.retire(client, &renaming)),
                         false => NONE,
                     }
                 }));
@@ -598,16 +609,16 @@ impl Messages {
 
     fn retire(&mut self, closure: &Closure) {
         for client in 0..closure.needs.clients {
-            for mask in closure.masks() {
+            for renaming in closure.renamings() {
                 for command in closure.commands.items() {
                     let renamed = Command {
-                        argv: retired(&command.argv, client, mask),
+                        argv: retired(&command.argv, client, &renaming),
                         ..*command
                     };
                     self.retire_command.push(find_command(closure, &renamed));
                 }
                 for reply in closure.replies.items() {
-                    let retired = closure.retired_reply(reply, client, mask);
+                    let retired = closure.retired_reply(reply, client, &renaming);
                     self.retire_reply.push(find_reply(closure, &retired));
                 }
             }

@@ -151,6 +151,10 @@ impl Closure {
             self.note_duration(used.ms, used.line);
         }
         let mut emitted = self.emitted(&*program, &output)?;
+        if self.keeps {
+            emitted.kept = output.kept;
+            self.kept.insert(output.kept);
+        }
         self.note_senders(id, input, &emitted);
         emitted.rounded = output.late;
         let awaiting = self.awaiting_after(id, &view, &emitted);

@@ -7,8 +7,9 @@ use lockproof_redis::{Bytes, Reply};
 
 use super::error::intern;
 use super::{Closure, ClosureError, Command, LocalCommand};
+use crate::lock::{Kept, sends_kept};
 use crate::world::program::ClientProgram;
-use crate::world::symbols::{self, GENERATIONS, Retirement, STALE, ToLocal};
+use crate::world::symbols::{self, GENERATIONS, KEPT_BITS, Renaming, Retirement, ToLocal};
 use crate::world::{unmodelled, wait};
 
 impl Closure {
@@ -22,6 +23,11 @@ impl Closure {
             return Ok(id);
         }
         let LocalCommand { sender, argv } = local;
+        if !self.keeps && sends_kept(argv) {
+            // The closure begins anew, and tells servers which tokens are kept.
+            self.has_to_keep = true;
+            return Err(ClosureError::Stopped);
+        }
         let not_modelled = |what: String| ClosureError::NotModelled {
             at: self.at(line),
             what: format!("the lock {what}"),
@@ -156,11 +162,11 @@ impl Closure {
 
     /// Closes commands under age and retirement.
     pub(super) fn close_messages(&mut self) -> Result<(), ClosureError> {
-        let masks = self.masks();
+        let renamings = self.renamings();
         let mut id = 0;
         while id < self.commands.len() {
             let command = self.commands.get(id as u16).clone();
-            for argv in self.command_variants(&command.argv, &masks) {
+            for argv in self.command_variants(&command.argv, &renamings) {
                 let variant = Command {
                     argv,
                     ..command.clone()
@@ -173,7 +179,7 @@ impl Closure {
     }
 
     /// A command in flight after a tick, and after each retirement.
-    fn command_variants(&self, argv: &[Bytes], masks: &[u8]) -> Vec<Vec<Bytes>> {
+    fn command_variants(&self, argv: &[Bytes], renamings: &[Renaming]) -> Vec<Vec<Bytes>> {
         let mut out = Vec::new();
         if self.needs.ageing && argv.iter().any(|word| symbols::has_time(word)) {
             out.push(argv.iter().map(|word| self.aged(word)).collect());
@@ -183,7 +189,7 @@ impl Closure {
                 .iter()
                 .any(|word| symbols::generations(word, client) != 0)
             {
-                out.extend(masks.iter().map(|mask| retired(argv, client, *mask)));
+                out.extend(renamings.iter().map(|map| retired(argv, client, map)));
             }
         }
         out
@@ -194,17 +200,37 @@ impl Closure {
         symbols::age(text, 1, self.needs.server_scale(), None)
     }
 
-    /// The sets of token generations that messages in flight can name when
-    /// their client starts a new attempt.
+    /// The sets of tokens that messages in flight can name when their client starts a new
+    /// attempt, by their places in a [`Renaming`].
     pub fn masks(&self) -> Vec<u8> {
         let bits = (self.needs.slots + 1).min(GENERATIONS);
-        (0..1u8 << bits)
+        let kept = if self.keeps { KEPT_BITS } else { 0 };
+        (0..=u8::MAX)
+            .filter(|mask| mask & !(((1 << bits) - 1) | kept) == 0)
             .filter(|mask| mask.count_ones() <= u32::from(self.needs.slots))
             .collect()
     }
 
+    /// What clients keep when a new attempt begins.
+    pub fn kept(&self) -> Vec<Kept> {
+        self.kept.iter().copied().collect()
+    }
+
+    /// What can become of a client's tokens when it starts a new attempt: for each of what
+    /// it keeps, for each of [`Closure::masks`].
+    pub fn renamings(&self) -> Vec<Renaming> {
+        let masks = self.masks();
+        let each = |kept: &Kept| {
+            let kept = *kept;
+            masks
+                .iter()
+                .map(move |mask| symbols::retirement(*mask, kept))
+        };
+        self.kept.iter().flat_map(each).collect()
+    }
+
     /// Closes replies under age and retirement and translates them for clients.
-    pub(super) fn close_replies(&mut self, masks: &[u8]) -> Result<(), ClosureError> {
+    pub(super) fn close_replies(&mut self, renamings: &[Renaming]) -> Result<(), ClosureError> {
         // Which families can get which reply.
         let mut reach: BTreeSet<(u16, u16)> = BTreeSet::new();
         for table in [&self.executions, &self.refusals] {
@@ -234,10 +260,10 @@ impl Closure {
         let mut open: Vec<(u16, u16)> = reach.iter().copied().collect();
         while let Some((family, reply)) = open.pop() {
             let others = self.orders_of(reply);
-            let variants = self.reply_variants(reply, masks);
+            let variants = self.reply_variants(reply, renamings);
             let of_others: Vec<_> = others
                 .iter()
-                .map(|other| self.reply_variants(*other, masks))
+                .map(|other| self.reply_variants(*other, renamings))
                 .collect();
             for (at, variant) in variants.iter().enumerate() {
                 let id = intern(&mut self.replies, variant, "set of replies")?;
@@ -256,15 +282,15 @@ impl Closure {
         Ok(())
     }
 
-    fn reply_variants(&self, reply: u16, masks: &[u8]) -> Vec<Reply> {
+    fn reply_variants(&self, reply: u16, renamings: &[Renaming]) -> Vec<Reply> {
         let reply = self.replies.get(reply);
         let mut out = Vec::new();
         if self.needs.ageing {
             out.push(self.aged_reply(reply));
         }
         for client in 0..self.needs.clients {
-            for mask in masks {
-                out.push(self.retired_reply(reply, client, *mask));
+            for map in renamings {
+                out.push(self.retired_reply(reply, client, map));
             }
         }
         out
@@ -276,9 +302,8 @@ impl Closure {
     }
 
     /// A reply after a client started a new attempt.
-    pub fn retired_reply(&self, reply: &Reply, client: u8, mask: u8) -> Reply {
-        let map = retirement(mask);
-        let mut retirement = Retirement::new(client, &map);
+    pub fn retired_reply(&self, reply: &Reply, client: u8, map: &Renaming) -> Reply {
+        let mut retirement = Retirement::new(client, map);
         symbols::map_reply(reply, &mut |text| retirement.text(text))
     }
 
@@ -342,23 +367,8 @@ pub fn subscription(argv: &[Bytes]) -> Option<(&Bytes, bool)> {
     is_one.then_some((channel, begins))
 }
 
-/// What becomes of each generation when a client starts a new attempt while
-/// its messages in flight name the generations in `mask`.
-pub fn retirement(mask: u8) -> [u8; GENERATIONS as usize] {
-    let mut map = [STALE; GENERATIONS as usize];
-    let mut rank = 1;
-    for generation in 0..GENERATIONS {
-        if mask & 1 << generation != 0 {
-            map[usize::from(generation)] = rank.min(STALE);
-            rank += 1;
-        }
-    }
-    map
-}
-
 /// A command line after a client's retirement.
-pub(in crate::world) fn retired(argv: &[Bytes], client: u8, mask: u8) -> Vec<Bytes> {
-    let map = retirement(mask);
-    let mut retirement = Retirement::new(client, &map);
+pub(in crate::world) fn retired(argv: &[Bytes], client: u8, map: &Renaming) -> Vec<Bytes> {
+    let mut retirement = Retirement::new(client, map);
     argv.iter().map(|word| retirement.text(word)).collect()
 }

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockproof_lua::{RefusalKind, Scale};
 use lockproof_redis::{Bytes, Reply, ScriptEngine};
 
-use crate::lock::{Op, Role};
+use crate::lock::{Kept, Op, Role};
 
 use super::client::{Emitted, Facade, Published, Symbolic, THREADS};
 use super::execute::Effect;
@@ -33,7 +33,6 @@ use super::symbols::People;
 pub use error::ClosureError;
 pub(super) use locals::ending_of;
 pub(super) use messages::retired;
-pub use messages::retirement;
 pub use wanted::{MISSING, Missing, Wanted};
 
 /// What the closure has to provide for: the union of the needs of the
@@ -234,6 +233,12 @@ pub struct Closure {
     /// The name of the script that each family runs, if it does.
     family_scripts: Vec<Option<String>>,
     pub poisons: Vec<Poison>,
+    /// Programs send tokens of earlier attempts, so servers know which they keep.
+    keeps: bool,
+    /// They do, and the closure has not provided for it.
+    has_to_keep: bool,
+    /// What they keep when a new attempt begins.
+    kept: BTreeSet<Kept>,
     /// Durations that the lock uses.
     pub durations: Vec<Duration>,
     /// The longest validity that it stated, in ms.
@@ -332,13 +337,20 @@ impl Closure {
         limits: Limits,
         wanted: Option<&Wanted>,
     ) -> Result<Closure, ClosureError> {
-        let (mut longest_ms, mut server_time) = (needs.ttl_ms, false);
+        let (mut longest_ms, mut server_time, mut keeps) = (needs.ttl_ms, false, false);
         loop {
             let mut closure = Closure::empty(subject, needs.clone(), limits);
             closure.longest_ms = longest_ms;
             closure.server_time = server_time;
             closure.wanted = wanted.cloned();
-            closure.close(subject)?;
+            closure.keeps = keeps;
+            if let Err(error) = closure.close(subject) {
+                if closure.has_to_keep {
+                    keeps = true;
+                    continue;
+                }
+                return Err(error);
+            }
             longest_ms = closure.longest_life();
             // Clock jumps were bounded by a life that is not the longest, or were not
             // kept and mattered.
@@ -407,6 +419,9 @@ impl Closure {
             family_senders: Vec::new(),
             family_scripts: Vec::new(),
             poisons: Vec::new(),
+            keeps: false,
+            has_to_keep: false,
+            kept: BTreeSet::from([Kept::default()]),
             durations: Vec::new(),
             validity_ms: None,
             server_time: false,

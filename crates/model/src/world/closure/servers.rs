@@ -4,10 +4,11 @@ use lockproof_lua::{Refusal, RefusalKind};
 use lockproof_redis::{Bytes, ScriptEngine};
 
 use super::error::{CONTENT, intern, unbounded};
-use super::{Closure, ClosureError, Command, Execution, retirement};
+use super::{Closure, ClosureError, Command, Execution};
 use crate::world::client::Published;
 use crate::world::execute::{Executed, Executor};
 use crate::world::node::{Keyspace, Most};
+use crate::world::symbols::Renaming;
 
 impl Closure {
     pub(super) fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
@@ -27,7 +28,7 @@ impl Closure {
         scripts: &mut ScriptEngine,
         should_stop: &dyn Fn() -> bool,
     ) -> Result<(), ClosureError> {
-        let masks = self.masks();
+        let renamings = self.renamings();
         let mut id = 0;
         let mut moved = 0;
         loop {
@@ -38,7 +39,7 @@ impl Closure {
                 id += 1;
             }
             while moved < self.keyspaces.len() {
-                self.move_keyspace(moved, &masks)?;
+                self.move_keyspace(moved, &renamings)?;
                 moved += 1;
             }
             let done = |row: &Vec<Execution>| row.len() == self.keyspaces.len();
@@ -47,7 +48,7 @@ impl Closure {
             }
             id = 0;
         }
-        self.close_replies(&masks)
+        self.close_replies(&renamings)
     }
 
     fn execute_everywhere(
@@ -237,7 +238,7 @@ impl Closure {
         }
     }
 
-    fn move_keyspace(&mut self, id: usize, masks: &[u8]) -> Result<(), ClosureError> {
+    fn move_keyspace(&mut self, id: usize, renamings: &[Renaming]) -> Result<(), ClosureError> {
         let keyspace = self.keyspaces.get(id as u16).clone();
         let aged = self.aged_keyspace(&keyspace);
         self.add_keyspace(&aged)?;
@@ -248,9 +249,9 @@ impl Closure {
             }
         }
         for client in 0..self.needs.clients {
-            for mask in masks {
-                if self.wants_retirement(id, client, *mask) {
-                    self.add_keyspace(&keyspace.retire(client, &retirement(*mask)))?;
+            for map in renamings {
+                if self.wants_retirement(id, client, map) {
+                    self.add_keyspace(&keyspace.retire(client, map))?;
                 }
             }
         }

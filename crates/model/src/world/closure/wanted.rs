@@ -16,6 +16,7 @@ use super::{Closure, Command, Execution};
 use crate::world::execute::Effect;
 use crate::world::interner::Interner;
 use crate::world::node::Keyspace;
+use crate::world::symbols::Renaming;
 
 /// Poison of an execution that was not closed.
 pub const MISSING: u16 = u16::MAX;
@@ -30,11 +31,11 @@ pub enum Missing {
         keyspace: u16,
         alone: bool,
     },
-    /// A client's tokens are renamed: by the number of a set of generations.
+    /// A client's tokens are renamed, by the number of a renaming.
     Retirement {
         keyspace: u16,
         client: usize,
-        mask: usize,
+        renaming: usize,
     },
 }
 
@@ -44,7 +45,7 @@ pub struct Wanted {
     commands: Interner<Command>,
     keyspaces: Interner<Keyspace>,
     executions: FxHashSet<(u16, u16, bool)>,
-    retirements: FxHashSet<(u16, u8, u8)>,
+    retirements: FxHashSet<(u16, u8, Renaming)>,
 }
 
 impl Wanted {
@@ -62,7 +63,7 @@ impl Wanted {
     /// if there are more different contents than can be numbered.
     pub fn add(&mut self, closure: &Closure, missing: &[Missing]) -> bool {
         let before = self.len();
-        let masks = closure.masks();
+        let renamings = closure.renamings();
         for one in missing {
             match *one {
                 Missing::Execution {
@@ -79,11 +80,11 @@ impl Wanted {
                 Missing::Retirement {
                     keyspace,
                     client,
-                    mask,
+                    renaming,
                 } => {
                     let keyspace = self.keyspaces.intern(closure.keyspaces.get(keyspace));
                     if let Some(keyspace) = keyspace {
-                        let pair = (keyspace, client as u8, masks[mask]);
+                        let pair = (keyspace, client as u8, renamings[renaming]);
                         self.retirements.insert(pair);
                     }
                 }
@@ -129,12 +130,12 @@ impl Closure {
     }
 
     /// Whether to rename a client's tokens in a keyspace.
-    pub fn wants_retirement(&self, keyspace: usize, client: u8, mask: u8) -> bool {
+    pub fn wants_retirement(&self, keyspace: usize, client: u8, map: &Renaming) -> bool {
         let Some(wanted) = &self.wanted else {
             return true;
         };
         self.wanted_keyspaces[keyspace]
-            .is_some_and(|keyspace| wanted.retirements.contains(&(keyspace, client, mask)))
+            .is_some_and(|keyspace| wanted.retirements.contains(&(keyspace, client, *map)))
     }
 
     /// A keyspace has got the next number.

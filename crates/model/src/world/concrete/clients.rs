@@ -8,10 +8,12 @@ use super::messages::as_reply;
 use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
 use crate::lock::{Input, Op, Output, Program, Request};
 use crate::world::client::{Ending, Symbolic, Wait};
-use crate::world::closure::{ending_of, retirement};
+use crate::world::closure::ending_of;
 use crate::world::log::Fate;
+use crate::world::log::Retired;
 use crate::world::message::{Content, Message};
 use crate::world::symbols;
+use crate::world::symbols::{named, retirement};
 
 /// A live client.
 pub(super) struct Client {
@@ -85,14 +87,14 @@ impl ConcreteRun<'_> {
     }
 
     /// An operation begins. A new attempt gets a fresh token, and older ones are renamed.
-    pub(super) fn begin(&mut self, client: usize, op: Op, generations: Option<u8>) {
-        let token = generations.map(|generations| {
-            let map = retirement(generations);
+    pub(super) fn begin(&mut self, client: usize, op: Op, retired: Option<Retired>) {
+        let token = retired.map(|retired| {
+            let map = retirement(retired.named, retired.kept);
             let token = self.fresh_token(client);
             let state = &mut self.clients[client];
             for (_, generation) in &mut state.tokens {
-                if let Some(new) = map.get(usize::from(*generation)) {
-                    *generation = *new;
+                if let Some(place) = named(*generation) {
+                    *generation = map[place];
                 }
             }
             state.tokens.push((token.clone(), 0));

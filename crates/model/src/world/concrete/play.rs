@@ -9,8 +9,8 @@ impl ConcreteRun<'_> {
             Note::Begun {
                 client,
                 op,
-                generations,
-            } => self.begin(client, op, generations),
+                retirement,
+            } => self.begin(client, op, retirement),
             Note::Restarted { client } => self.restart(client)?,
             Note::Fed {
                 client,

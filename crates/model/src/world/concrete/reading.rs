@@ -12,7 +12,7 @@ use super::ConcreteRun;
 use super::clients::Client;
 use crate::world::node::{Entry, Keyspace, Writers};
 use crate::world::owners::Owners;
-use crate::world::symbols::{self, STALE};
+use crate::world::symbols;
 
 /// What stale symbols of one keyspace or message stand for.
 #[derive(Clone, Default)]
@@ -214,7 +214,7 @@ impl Reading<'_> {
     ) -> Option<&'t [u8]> {
         let of_client = &self.clients.get(usize::from(client))?.tokens;
         let after = |token: &str| text.strip_prefix(token.as_bytes());
-        if generation < STALE {
+        if symbols::named(generation).is_some() {
             let (token, _) = of_client.iter().find(|(_, g)| *g == generation)?;
             return after(token);
         }
@@ -222,7 +222,9 @@ impl Reading<'_> {
         if let Some((_, token)) = meaning.stale.iter().find(|(known, _)| *known == place) {
             return after(token);
         }
-        let stale = of_client.iter().filter(|(_, g)| *g >= STALE);
+        let stale = of_client
+            .iter()
+            .filter(|(_, g)| symbols::named(*g).is_none());
         let mut free = stale.filter(|(token, _)| meaning.stale.iter().all(|(_, t)| t != token));
         let (token, _) = free.find(|(token, _)| after(token).is_some())?;
         meaning.stale.push((place, token.clone()));

@@ -2,12 +2,12 @@
 
 use super::Visit;
 use super::{OVERFLOW_GENERATIONS, OVERFLOW_POISON, OVERFLOW_TABLE, Successor};
-use crate::lock::{Mode, Op, Phase};
+use crate::lock::{Kept, Mode, Op, Phase};
 use crate::world::catalogue::Fault;
 use crate::world::client::{Symbolic, THREADS};
 use crate::world::closure::Missing;
 use crate::world::layout::State;
-use crate::world::log::{Log, Note};
+use crate::world::log::{Log, Note, Retired};
 use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
 use crate::world::tables::NONE;
@@ -86,23 +86,30 @@ impl<L: Log> Successor<'_, L> {
         self.state.set(fields.grace, 0);
         self.begin_attempt(client);
         let fresh = op.mode().is_some() && holds == 0;
-        let generations = fresh.then(|| self.world.generations_in_flight(&self.state, client));
+        let retirement = fresh.then(|| {
+            let class = self.state.get(fields.local) as u16;
+            let output = self.world.tables.step(class, Symbolic::Call(op));
+            Retired {
+                named: self.world.generations_in_flight(&self.state, client),
+                kept: output.map_or(Kept::default(), |(_, emitted)| emitted.kept),
+            }
+        });
         self.log.note(|| Note::Begun {
             client,
             op,
-            generations,
+            retirement,
         });
-        if let Some(generations) = generations {
-            self.retire(client, generations);
+        if let Some(retirement) = retirement {
+            self.retire(client, retirement);
         }
         if self.overflow & OVERFLOW_TABLE == 0 {
             self.feed(client, Symbolic::Call(op));
         }
     }
 
-    fn retire(&mut self, client: usize, generations: u8) {
+    fn retire(&mut self, client: usize, Retired { named, kept }: Retired) {
         let world = self.world;
-        let Some(mask) = world.tables.mask(generations) else {
+        let Some(mask) = world.tables.renaming(named, kept) else {
             self.overflow |= OVERFLOW_GENERATIONS;
             return;
         };
@@ -113,7 +120,7 @@ impl<L: Log> Successor<'_, L> {
                     world.reached.lack(Missing::Retirement {
                         keyspace,
                         client,
-                        mask,
+                        renaming: mask,
                     });
                 }
                 after

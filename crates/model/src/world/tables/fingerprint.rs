@@ -60,6 +60,7 @@ impl Tables {
             retire_command,
             retire_reply,
             mask_index,
+            kept,
             masks,
             generations,
             blurred,
@@ -88,7 +89,7 @@ impl Tables {
         (keyspaces, tick, jump, emptied, holders).hash(&mut feed);
         (age_command, age_reply, generations, blurred).hash(&mut feed);
         (retire_keyspace, retire_command, retire_reply).hash(&mut feed);
-        (mask_index, masks, waits, acknowledged).hash(&mut feed);
+        (mask_index, kept, masks, waits, acknowledged).hash(&mut feed);
         (counts_leases, spins, opens, has_modes).hash(&mut feed);
         let ways: BTreeMap<_, _> = closure.ways.iter().collect();
         let heard: BTreeMap<_, _> = closure.heard.iter().collect();
