@@ -36,6 +36,13 @@ fn stands(step: &Step<'_>, client: usize) -> u8 {
     nodes
 }
 
+/// The same of all who are one owner with it.
+fn stands_for(step: &Step<'_>, client: usize) -> u8 {
+    let setup = step.setup;
+    let same = (0..setup.clients).filter(|other| setup.owner(*other) == setup.owner(client));
+    same.fold(0, |nodes, other| nodes | stands(step, other))
+}
+
 fn is_quorum(step: &Step<'_>, nodes: u8) -> bool {
     nodes.count_ones() as usize >= step.setup.quorum()
 }
@@ -43,7 +50,7 @@ fn is_quorum(step: &Step<'_>, nodes: u8) -> bool {
 /// A client calls an operation.
 pub fn begin(step: &mut Step<'_>, client: usize, op: Op) {
     let holds = step.state.clients[client].program.view().holds > 0;
-    let now = stands(step, client);
+    let now = stands_for(step, client);
     step.state.ghost(client, |ghost| {
         ghost.stood = if op == Op::IsHeld { now } else { 0 };
         if op.mode().is_some() && !holds {
@@ -73,7 +80,7 @@ pub fn watch(step: &mut Step<'_>) {
         return;
     }
     for client in 0..step.setup.clients {
-        let now = stands(step, client);
+        let (now, owners) = (stands(step, client), stands_for(step, client));
         let one = &step.state.clients[client];
         let phase = match one.ghost.crashed {
             true => Phase::Idle,
@@ -86,7 +93,7 @@ pub fn watch(step: &mut Step<'_>) {
                 ghost.mine & now
             };
             ghost.stood = if phase == Phase::Asking {
-                ghost.stood | now
+                ghost.stood | owners
             } else {
                 0
             };

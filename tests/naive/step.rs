@@ -544,6 +544,9 @@ impl<'s> Step<'s> {
             self.state.ears[client * nodes + node] = Ear::Nothing;
         }
         self.state.freed = false;
+        for client in 0..self.setup.clients {
+            self.state.ghost(client, |ghost| ghost.mine &= !(1 << node));
+        }
         self.state.messages.retain_mut(|message| {
             if message.node == node && *message.cargo != Cargo::Refused {
                 message.listens = false;

@@ -312,6 +312,10 @@ impl Replay<'_> {
         let all = [versions.clone(), likely].concat();
         content::attribute(&mut content, &all);
         versions.push(content);
+        // The same client's lock may stand there from an older hold.
+        for watched in &mut watch.clients {
+            watched.mine.remove(&node);
+        }
         Ok(())
     }
 

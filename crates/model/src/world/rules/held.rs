@@ -83,12 +83,25 @@ impl<L: Log> Successor<'_, L> {
         }
     }
 
+    /// Another server, or what one had saved, takes a node's place: the same client's lock
+    /// may stand there from an older hold.
+    pub(super) fn doubt_holders(&mut self, node: usize) {
+        for fields in &self.world.clients {
+            let kept = self.state.get(fields.mine) & !(1 << node);
+            self.state.set(fields.mine, kept);
+        }
+    }
+
     /// Where the lock stands now counts for the running question. Which nodes does not
-    /// matter any more once they are a quorum.
+    /// matter any more once they are a quorum. Of two who are one owner it is both's.
     fn stood(&mut self, client: usize) {
         let world = self.world;
         let effective = world.clients[client].effective;
-        let nodes = self.state.get(effective) | self.standing(client);
+        let shared = world.config.shares_owner();
+        let owner = |client: usize| lockproof_trace::owner_of(client as u8, shared);
+        let same = (0..world.clients.len()).filter(|other| owner(*other) == owner(client));
+        let standing = same.fold(0, |nodes, other| nodes | self.standing(other));
+        let nodes = self.state.get(effective) | standing;
         let quorum = nodes.count_ones() >= u32::from(world.config.quorum());
         let all = (1 << world.nodes.len()) - 1;
         self.state.set(effective, if quorum { all } else { nodes });
