@@ -23,6 +23,7 @@ use std::process::ExitCode;
 use lockproof_lab::client::protocol::{
     ErrorCode, Feature, FromClient, Hello, LINE_BYTES_MAX, PROTOCOL, ToClient,
 };
+use lockproof_model::lock::LockFile;
 use tokio::sync::mpsc;
 
 use session::Session;
@@ -166,7 +167,7 @@ fn answer(
                     let file = started.file();
                     let ready = FromClient::Ready {
                         id,
-                        operations: ["acquire", "release"].map(str::to_owned).to_vec(),
+                        operations: operations(file),
                         sha256: Some(file.sha256.clone()),
                     };
                     *session = Some(started);
@@ -185,6 +186,14 @@ fn answer(
         ),
         (request, Some(session)) => session.request(request),
     }
+}
+
+/// What can be called; of a read-write lock, `acquire` in both modes.
+fn operations(file: &LockFile) -> Vec<String> {
+    let base = ["acquire", "release"].map(str::to_owned).into_iter();
+    let others = file.operations().iter().map(|op| op.name());
+    let others = others.filter(|name| ["renew", "is_held", "try_acquire"].contains(name));
+    base.chain(others.map(str::to_owned)).collect()
 }
 
 fn parse(line: &str) -> Result<ToClient, WorkerError> {

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use lockproof_lab::client::protocol::{
-    Call, CallResult, Cause, ClockMode, Ended, ErrorCode, FromClient, Init, Mode, PROTOCOL,
+    self, Call, CallResult, Cause, ClockMode, Ended, ErrorCode, FromClient, Init, Mode, PROTOCOL,
     SentCommand, StepReport, ThreadView, ToClient, View,
 };
 use lockproof_model::lock::{
-    Config, Input, LockError, LockFile, Op, Output, Phase, Program, Waiting,
+    Broken, Config, Input, LockError, LockFile, Op, Output, Program, Waiting,
 };
 use lockproof_trace::CONNECTION_FAILED;
 use tokio::sync::mpsc;
@@ -268,23 +268,25 @@ impl Session {
     }
 
     fn input_of_call(&self, call: Call) -> Result<Input, (ErrorCode, String)> {
-        let modes = self.file().has_modes;
+        let file = self.file();
         let op = match (call.op.as_str(), call.mode) {
-            ("acquire", Mode::Write) if modes => Op::AcquireWrite,
-            ("acquire", Mode::Read) if modes => Op::AcquireRead,
-            ("acquire", Mode::Write) => Op::Acquire,
-            ("release", _) => Op::Release,
-            (op, _) => {
-                return Err((
-                    ErrorCode::NotApplicable,
-                    format!("this lock has no operation `{op}` in that mode"),
-                ));
-            }
+            ("acquire", Mode::Write) if file.has_modes => Some(Op::AcquireWrite),
+            ("acquire", Mode::Read) => Some(Op::AcquireRead),
+            // The modes of these stand in `mode`.
+            ("acquire_read" | "acquire_write", _) => None,
+            ("try_acquire", Mode::Read) => None,
+            (op, _) => Op::parse(op),
         };
-        Ok(Input::Call {
-            op,
-            token: call.token,
-        })
+        match op.filter(|op| file.has(*op)) {
+            Some(op) => Ok(Input::Call {
+                op,
+                token: call.token,
+            }),
+            None => Err((
+                ErrorCode::NotApplicable,
+                format!("this lock has no operation `{}` in that mode", call.op),
+            )),
+        }
     }
 
     /// Virtual time: one input, one report.
@@ -305,6 +307,7 @@ impl Session {
                 outcome,
             }),
             lost: output.lost,
+            broken: output.broken.into_iter().map(broken).collect(),
             line: output.line,
             view: view(&self.program.view()),
         })))
@@ -343,6 +346,11 @@ impl Session {
     fn report(&mut self, output: Output, answers: &mut Vec<FromClient>) {
         if output.lost {
             answers.push(FromClient::Lost { reason: None });
+        }
+        for Broken { line, text } in &output.broken {
+            let path = &self.file().path;
+            let message = format!("{path}:{line}: it asserts what is not so: {text}");
+            answers.push(FromClient::Log { message });
         }
         if let (Some((_, outcome)), Some(id)) = (output.outcome, self.running) {
             self.running = None;
@@ -408,15 +416,13 @@ fn sent(request: &lockproof_model::lock::Request) -> SentCommand {
     }
 }
 
+fn broken(Broken { line, text }: Broken) -> protocol::Broken {
+    protocol::Broken { line, text }
+}
+
 fn view(view: &lockproof_model::lock::View) -> View {
     View {
-        phase: match view.phase {
-            Phase::Idle => "idle",
-            Phase::Acquiring => "acquiring",
-            Phase::Held => "held",
-            Phase::Releasing => "releasing",
-        }
-        .to_string(),
+        phase: view.phase.name().to_string(),
         holds: view.holds,
         validity_left_ms: view.validity_left_ms,
         threads: view

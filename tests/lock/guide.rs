@@ -112,7 +112,7 @@ fn finish(p: &mut Program, mut output: Output) -> Outcome {
 #[test]
 fn whole_files_acquire_renew_and_release() {
     let whole: Vec<_> = snippets().into_iter().filter(|s| s.0.is_empty()).collect();
-    assert_eq!(whole.len(), 5);
+    assert_eq!(whole.len(), 6);
     for (_, text, line) in whole {
         let file = LockFile::from_text(&format!("docs/lock-files.md, line {line} +"), &text, None);
         let file = file.unwrap_or_else(|e| panic!("{e}"));
@@ -128,6 +128,16 @@ fn whole_files_acquire_renew_and_release() {
                 finish(&mut p, out);
             }
             step(&mut p, advance(1_000));
+            if file.has(Op::Renew) {
+                let call = |op| Input::Call { op, token: None };
+                let out = step(&mut p, call(Op::Renew));
+                let outcome = finish(&mut p, out);
+                assert!(matches!(outcome, Outcome::Held { .. }), "{outcome:?}");
+                step(&mut p, call(Op::IsHeld));
+                let out = step(&mut p, reply(0, bulk("t1")));
+                let effect = Some(true);
+                assert_eq!(out.outcome, Some((Op::IsHeld, Outcome::Done { effect })));
+            }
             for (thread, _) in p.view().threads {
                 let out = step(&mut p, wake(thread));
                 assert!(!out.sent.is_empty(), "line {line}: a thread without work");
@@ -146,7 +156,7 @@ fn whole_files_acquire_renew_and_release() {
 fn fragments_run_as_the_body_of_an_acquire() {
     let parts = snippets();
     let fragments: Vec<_> = parts.iter().filter(|s| s.0 == "fragment").collect();
-    assert_eq!(fragments.len(), 4);
+    assert_eq!(fragments.len(), 5);
     for (_, text, _) in fragments {
         let mut p = acquiring(&format!("do\n{text}end\nreturn busy()"));
         let out = step(&mut p, acquire("t1"));

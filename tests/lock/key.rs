@@ -246,6 +246,9 @@ fn inputs(p: &Program, file: &LockFile) -> Vec<Input> {
             if file.reentrant && view.holds < 3 {
                 inputs.push(nested());
             }
+            let others = file.operations().iter().copied();
+            let others = others.filter(|op| op.while_held().is_some());
+            inputs.extend(others.map(|op| Input::Call { op, token: None }));
         }
         _ => {}
     }

@@ -5,6 +5,7 @@ mod lock_support;
 
 mod about;
 mod guide;
+mod holders;
 mod key;
 mod models;
 mod sandbox;

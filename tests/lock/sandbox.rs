@@ -454,8 +454,30 @@ fn a_file_that_is_not_a_lock_is_refused_with_its_field() {
             "did you mean `acquire`?",
         ),
         (
-            format!("return {{ {both}, renew = function(lock) end }}"),
-            "`renew` is never called",
+            format!("return {{ {both}, renew = 5 }}"),
+            "`renew` must be a function of `lock`, not a number",
+        ),
+        (
+            format!("return {{ {both}, is_held = true }}"),
+            "`is_held` must be a function of `lock`, not a boolean",
+        ),
+        (
+            format!("return {{ {both}, try_acquire = {{}} }}"),
+            "`try_acquire` must be a function of `lock`, not a table",
+        ),
+        (
+            format!("return {{ {both}, renews_ = function(lock) end }}"),
+            "`renews_` is not a field of a lock",
+        ),
+        (
+            "return { try_acquire = function(lock) end, release = function(lock) end }".into(),
+            "the lock has no `acquire`",
+        ),
+        (
+            "return { acquire_read = function(lock) end, acquire_write = function(lock) end, \
+             release = function(lock) end, try_acquire = function(lock) end }"
+                .into(),
+            "it belongs beside `acquire`",
         ),
         (
             format!("return {{ {both}, acquire_read = function(lock) end }}"),

@@ -137,6 +137,7 @@ impl Follower<'_> {
                 self.execute(id, reply)
             }
             Event::Deliver { ignored: true, .. } | Event::Outcome { .. } => Ok(()),
+            Event::Assertion { .. } => Ok(()),
             Event::Deliver { message, .. } | Event::Fail { message, .. } => {
                 let id = self.id(*message)?;
                 self.act(Move::Deliver { id }, held_after(rest))
@@ -354,6 +355,7 @@ fn held_after(rest: &[&Event]) -> usize {
     for event in rest {
         match event {
             Event::Send { .. } | Event::Outcome { .. } | Event::Publish { .. } => {}
+            Event::Assertion { .. } => {}
             Event::Fault {
                 fault: FaultEvent::Lose { .. },
             } => {}

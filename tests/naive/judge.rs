@@ -4,12 +4,13 @@ use lockproof_model::lock::{Input, LockError, Mode, Op, Phase, View};
 use lockproof_model::world::catalogue::Safety;
 use lockproof_trace::Outcome;
 
+use crate::holder;
 use crate::owners::{Effect, Has};
 use crate::step::{Step, Stuck};
 use crate::world::{Message, State};
 
 /// Nodes on which the client has such an entry.
-fn nodes_where(step: &Step<'_>, client: usize, test: impl Fn(&Has, usize) -> bool) -> usize {
+pub fn nodes_where(step: &Step<'_>, client: usize, test: impl Fn(&Has, usize) -> bool) -> usize {
     let setup = step.setup;
     let nodes = step.state.nodes.iter().enumerate();
     let has = |node: &crate::world::Node| {
@@ -64,6 +65,9 @@ pub fn ended(
         {
             step.violate(Safety::Reentrancy);
         }
+        (None, outcome) if holder::is_holders(op) => {
+            holder::ended(step, client, op, outcome, (took_effect, counted));
+        }
         (None, Outcome::Done { effect: Some(true) }) => {
             if after.holds == 0 && !took_effect {
                 step.violate(Safety::HonestOutcome);
@@ -88,8 +92,8 @@ pub fn ended(
 /// A reply comes to a client that acquires. If nothing was got by now and nothing is on
 /// its way, its next command is another attempt. Gives when this one was sent.
 pub fn end_of_attempt(step: &mut Step<'_>, client: usize, input: &Input) -> Option<i64> {
-    let acquires = step.state.clients[client].program.view().phase == Phase::Acquiring;
-    if !acquires || !matches!(input, Input::Reply { .. }) {
+    let prolongs = holder::prolongs(step.state.clients[client].program.view().phase);
+    if !prolongs || !matches!(input, Input::Reply { .. }) {
         return None;
     }
     let awaits = step
@@ -185,7 +189,7 @@ pub fn executed(step: &mut Step<'_>, message: &Message, effect: &Effect) -> Resu
             }
         }
     }
-    if effect.created && message.thread != 0 {
+    if effect.created && (message.thread != 0 || message.holders) {
         step.violate(Safety::Lease);
     }
     Ok(())

@@ -11,6 +11,7 @@ mod follow;
 mod free;
 mod generated;
 mod grammar;
+mod holder;
 mod judge;
 mod moves;
 mod owners;

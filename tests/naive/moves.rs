@@ -3,6 +3,7 @@
 use lockproof_model::lock::{Op, Phase, Waiting};
 use lockproof_model::world::catalogue::Fault;
 
+use crate::holder;
 use crate::subscriptions;
 use crate::time;
 use crate::world::{Cargo, Cut, Setup, State};
@@ -157,6 +158,9 @@ fn client_moves(setup: &Setup, state: &State, client: usize, moves: &mut Vec<Mov
     for op in setup.file.operations().iter().copied() {
         let again = op.mode() == Some(view.mode) && view.phase == Phase::Held && nested;
         if op.mode().is_some() && (fresh || again) {
+            moves.push(Move::Call { client, op });
+        }
+        if holder::is_holders(op) && view.phase == Phase::Held {
             moves.push(Move::Call { client, op });
         }
     }

@@ -10,7 +10,7 @@ use lockproof_trace::CONNECTION_FAILED;
 use crate::moves::{Action, Move};
 use crate::owners::{Effect, Sender};
 use crate::world::{Cargo, Cut, Ear, Message, Node, Setup, State, Store};
-use crate::{judge, subscriptions, time};
+use crate::{holder, judge, subscriptions, time};
 
 /// A state in the making, and what its move violates.
 pub struct Step<'s> {
@@ -52,6 +52,7 @@ pub fn take<'s>(
         step.hold_back(before, action)?;
     }
     let ticked = matches!(action.step, Move::Tick | Move::Drift { .. });
+    holder::watch(&mut step);
     judge::state(&mut step, ticked)?;
     Ok(step)
 }
@@ -236,6 +237,7 @@ impl<'s> Step<'s> {
             ghost.sent = None;
             ghost.asked = None;
         });
+        holder::begin(self, client, op);
         self.feed(client, &Input::Call { op, token })
     }
 
@@ -266,8 +268,15 @@ impl<'s> Step<'s> {
                     ..
                 }
             );
-        self.send(client, &output, releases);
-        if !output.sent.is_empty() && after.phase == Phase::Acquiring {
+        let holders = match input {
+            Input::Call { op, .. } => holder::is_holders(*op),
+            _ => matches!(before.phase, Phase::Renewing | Phase::Asking),
+        };
+        self.send(client, &output, (releases, holders));
+        if !output.broken.is_empty() {
+            self.violate(Safety::Assertion);
+        }
+        if !output.sent.is_empty() && holder::prolongs(after.phase) {
             let awaited = |m: &&Message| m.client == client && m.awaited;
             let others = self.state.messages.iter().filter(awaited).count() > output.sent.len();
             let one = self.state.client_mut(client);
@@ -280,7 +289,7 @@ impl<'s> Step<'s> {
             self.state.client_mut(client).ghost.effective = 0;
         }
         let one = self.state.client_mut(client);
-        if after.phase != Phase::Acquiring {
+        if !holder::prolongs(after.phase) {
             one.ghost.asked = None;
         }
         if after.holds == 0 {
@@ -292,7 +301,7 @@ impl<'s> Step<'s> {
         Ok(())
     }
 
-    fn send(&mut self, client: usize, output: &Output, releases: bool) {
+    fn send(&mut self, client: usize, output: &Output, (releases, holders): (bool, bool)) {
         for thread in &output.abandoned {
             if let Some(node) = self.state.client_mut(client).asking.remove(thread) {
                 subscriptions::hang_up(&mut self.state, self.setup.nodes(), client, node);
@@ -308,6 +317,7 @@ impl<'s> Step<'s> {
         let view = self.state.clients[client].program.view();
         let leaves = view.phase == Phase::Releasing && view.holds == 0;
         for request in &output.sent {
+            let holders = holders && request.thread == 0;
             let id = self.state.next_id;
             self.state.next_id += 1;
             let node = usize::from(request.node);
@@ -329,7 +339,8 @@ impl<'s> Step<'s> {
                 awaited: true,
                 allowance: 0,
                 held: false,
-                gives: releases || request.thread != 0,
+                gives: releases || holders || request.thread != 0,
+                holders,
                 reads: view.mode == Mode::Read,
                 leaves: leaves && request.thread == 0,
                 listens,
@@ -374,6 +385,7 @@ impl<'s> Step<'s> {
         }
         judge::executed(self, &message, &effect)?;
         self.take_effect(&message, &effect);
+        holder::wrote(self, &message, &effect);
         let node = message.node;
         let mut said = Server::default();
         std::mem::swap(&mut said, &mut store.server);
@@ -414,15 +426,16 @@ impl<'s> Step<'s> {
         }
         let alone = self.setup.nodes() == 1;
         self.state.ghost(message.client, |ghost| {
-            if phase == Phase::Acquiring && effect.leased && alone {
+            if holder::prolongs(phase) && effect.leased && alone {
                 ghost.sent = ghost.asked;
             }
         });
         self.state.ghost(message.client, |ghost| match phase {
-            Phase::Acquiring if effect.wrote => ghost.effective |= bit,
-            Phase::Acquiring if effect.deleted => ghost.effective &= !bit,
+            Phase::Acquiring | Phase::Renewing if effect.wrote => ghost.effective |= bit,
+            Phase::Acquiring | Phase::Renewing if effect.deleted => ghost.effective &= !bit,
             Phase::Releasing if effect.wrote || effect.deleted => ghost.effective |= bit,
             Phase::Acquiring | Phase::Releasing | Phase::Idle | Phase::Held => {}
+            Phase::Renewing | Phase::Asking => {}
         });
     }
 
@@ -531,6 +544,9 @@ impl<'s> Step<'s> {
             self.state.ears[client * nodes + node] = Ear::Nothing;
         }
         self.state.freed = false;
+        for client in 0..self.setup.clients {
+            self.state.ghost(client, |ghost| ghost.mine &= !(1 << node));
+        }
         self.state.messages.retain_mut(|message| {
             if message.node == node && *message.cargo != Cargo::Refused {
                 message.listens = false;
@@ -577,6 +593,7 @@ pub fn call_with<'s>(
         let call = Move::Call { client, op };
         step.hold_back(before, Action { step: call, held })?;
     }
+    holder::watch(&mut step);
     judge::state(&mut step, false)?;
     Ok(step)
 }

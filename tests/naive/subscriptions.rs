@@ -86,6 +86,7 @@ fn send(step: &mut Step<'_>, client: usize, node: usize, said: (Bytes, Bytes)) {
         reads: false,
         leaves: false,
         listens: true,
+        holders: false,
         cargo: Arc::new(Cargo::Published(said)),
     });
 }

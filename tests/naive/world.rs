@@ -150,6 +150,8 @@ pub struct Message {
     pub leaves: bool,
     /// It goes, or comes, on a subscription.
     pub listens: bool,
+    /// A renewal sent it, or a question whether the lock is held.
+    pub holders: bool,
     pub cargo: Arc<Cargo>,
 }
 
@@ -167,7 +169,7 @@ impl Message {
         print(&(
             (self.client, self.thread, self.node, self.awaited),
             (self.allowance, self.held, self.gives, &self.cargo),
-            (self.reads, self.leaves, self.listens, place),
+            (self.reads, self.leaves, self.listens, self.holders, place),
         ))
     }
 }
@@ -201,6 +203,10 @@ pub struct Ghost {
     pub hampered: bool,
     /// A tick passed over it though it could have acted.
     pub late: bool,
+    /// Nodes on which the lock stood at some moment since it asks whether it holds it.
+    pub stood: u8,
+    /// Nodes on which the lock is what operations of this hold wrote, and was never gone.
+    pub mine: u8,
 }
 
 #[derive(Clone)]

@@ -10,6 +10,7 @@ mod adapter_faults;
 mod adapter_protocol;
 mod failover;
 mod gate;
+mod holders;
 mod kinds;
 mod min_replicas;
 mod outages;

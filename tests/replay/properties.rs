@@ -65,7 +65,7 @@ fn evidence(report: &ReplayReport) -> String {
 
 /// All violations of a lock under a set come true, the one of `expected` with this
 /// evidence; and none of them under another label.
-async fn judge(file: &LockFile, lock: &str, words: &str, expected: &str, told: &[&str]) {
+pub async fn judge(file: &LockFile, lock: &str, words: &str, expected: &str, told: &[&str]) {
     let results = results(file, words);
     let stuck = results
         .iter()

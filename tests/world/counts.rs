@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 130] = [
+const PINNED: [Pinned; 135] = [
     pinned("token", USUAL, "", (166, 390, 10), ""),
     pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
@@ -105,6 +105,11 @@ const PINNED: [Pinned; 130] = [
     pinned("token-renewed", USUAL, "failover", (4748, 17_384, 26), "TWICE"),
     pinned("token-renewed", USUAL, "clock-jump", (3648, 14_292, 30), "TWICE lease"),
     pinned("token-renewed", USUAL, "node-restart-everysec", (37_838, 162_814, 37), "TWICE"),
+    pinned("token-extended", USUAL, "", (486, 1190, 11), ""),
+    pinned("token-extended", USUAL, "client-crash", (1004, 3122, 11), ""),
+    pinned("token-extended", USUAL, "loss", (3976, 10_138, 27), "mutual-exclusion-belief mutual-exclusion-effect"),
+    pinned("token-extended", USUAL, "overrun", (7050, 19_602, 27), "mutual-exclusion-belief mutual-exclusion-effect"),
+    pinned("token-extended", USUAL, "node-flush", (13_772, 37_584, 23), "TWICE lease"),
     pinned("reentrant-hash", USUAL, "", (566, 1326, 14), ""),
     pinned("reentrant-hash", USUAL, "client-crash", (1226, 3606, 14), ""),
     pinned("reentrant-hash", USUAL, "client-pause", (41_394, 118_948, 37), "TWICE reentrancy lease release-frees"),
@@ -220,6 +225,11 @@ fn worlds_of_getset_with_timestamps_have_their_sizes() {
 #[test]
 fn worlds_of_the_renewed_token_have_their_sizes() {
     verify("token-renewed");
+}
+
+#[test]
+fn worlds_of_the_token_that_is_renewed_by_hand_have_their_sizes() {
+    verify("token-extended");
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! judged here on what was seen at the violating step, on servers and on clients; a
 //! trace whose violation was not seen there did not come true.
 
+use std::collections::BTreeSet;
+
 use lockproof_lab::client::protocol::Mode;
 use lockproof_model::lock::Role;
 use lockproof_trace::{Event, Outcome};
@@ -12,6 +14,7 @@ use lockproof_trace::{Event, Outcome};
 use super::Stop;
 use super::content::{Content, Entry, shown};
 use super::drive::Trial;
+use super::held;
 use super::report::Confirmation;
 use super::rig::{EFFECT, NO_LOST_WAKE_UP, READ_WRITE};
 use super::run::Replay;
@@ -79,6 +82,10 @@ impl Replay<'_> {
                 self.sightings(),
             ),
             "release-frees" => self.release_frees_nothing().await?,
+            held::ASSERTION => Sight::of(
+                "a client that comes to an assertion of its lock file's that is not so",
+                self.sightings(),
+            ),
             other => {
                 return Err(Stop::NotReplayable(format!(
                     "it claims to violate `{other}`, and nothing is known that servers and \
@@ -153,7 +160,7 @@ impl Replay<'_> {
     }
 
     /// What a node's clock shows, in ms.
-    fn node_ms(&self, node: u8) -> Result<i64, Stop> {
+    pub(super) fn node_ms(&self, node: u8) -> Result<i64, Stop> {
         let server = &self.rig.fleet.servers[self.rig.place(node)?];
         Ok(server.clock().map_or(0, |clock| clock.now_ms()))
     }
@@ -181,7 +188,7 @@ impl Replay<'_> {
         Ok(contents)
     }
 
-    fn role(&self, key: &[u8]) -> Role {
+    pub(super) fn role(&self, key: &[u8]) -> Role {
         let rules = self.watch.as_ref().map(|watch| &watch.rules);
         rules.map_or(Role::Other, |rules| rules.role(key))
     }
@@ -233,7 +240,9 @@ impl Replay<'_> {
                          ({reason}), though none of its commands did"
                     ));
                 }
-                (false, Outcome::Done { effect: Some(true) }) if reentrant => {
+                (false, Outcome::Done { effect: Some(true) })
+                    if reentrant && end.ended.op == "release" =>
+                {
                     let own = |role, entry: &Entry, _| role != Role::Fence && entry.is_of(client);
                     let on = self.nodes_with(&contents, own);
                     let kept = on.len() >= quorum;
@@ -271,7 +280,8 @@ impl Replay<'_> {
                 (end.ended.acquires(), &end.ended.outcome),
                 (true, Outcome::Held { .. })
             );
-            if !acquired || !self.state(client)?.is_valid() {
+            let got = acquired || held::renews(&end.ended);
+            if !got || !self.state(client)?.is_valid() {
                 continue;
             }
             let leased = |role, entry: &Entry, node: usize| {
@@ -283,15 +293,16 @@ impl Replay<'_> {
             let on = self.nodes_with(&contents, leased);
             if on.len() < self.quorum() {
                 found.push(format!(
-                    "client {client}'s acquire succeeds validly, and its lock, with an expiry \
+                    "client {client}'s {} succeeds validly, and its lock, with an expiry \
                      within {ttl_ms} ms, is on {}",
+                    end.ended.op,
                     nodes(&on, contents.len())
                 ));
             }
         }
         Ok(Sight::of(
             "a valid success without a key of the client's that expires in time on a quorum, or \
-             a key that was created in the background",
+             a key that was created in the background or by a renewal",
             found,
         ))
     }
@@ -373,7 +384,9 @@ impl Replay<'_> {
                     }
                 }
                 (false, Outcome::Done { effect: Some(true) })
-                    if holds == 0 && end.effective.len() < self.quorum() =>
+                    if end.ended.op == "release"
+                        && holds == 0
+                        && end.effective.len() < self.quorum() =>
                 {
                     let on: Vec<u8> = end.effective.into_iter().collect();
                     found.push(format!(
@@ -381,11 +394,18 @@ impl Replay<'_> {
                         nodes(&on, contents.len())
                     ));
                 }
-                _ => {}
+                _ => {
+                    let on = |set: &BTreeSet<u8>| {
+                        let on: Vec<u8> = set.iter().copied().collect();
+                        nodes(&on, contents.len())
+                    };
+                    found.extend(held::false_claim(&end, self.quorum(), on));
+                }
             }
         }
         Ok(Sight::of(
-            "an operation that reports success and took effect on no quorum",
+            "an operation that reports success and took effect on no quorum, or says falsely \
+             whether the lock is held",
             found,
         ))
     }

@@ -19,7 +19,7 @@ impl Replay<'_> {
                 self.rig.client(*client)?.kill();
                 self.rig.forget_client(*client);
                 self.state(*client)?.crashed = true;
-                self.watch_call(*client);
+                self.watch_call(*client, "")?;
                 self.stop_listening(*client).await?;
                 // What it had not sent, it never sends.
                 self.doom(Fate::Vanishes, |key, message| {
@@ -181,7 +181,7 @@ impl Replay<'_> {
         });
         let own = self.messages.iter_mut().filter(|(key, _)| key.0 == client);
         own.for_each(|(_, message)| message.awaited = false);
-        self.watch_call(client);
+        self.watch_call(client, "")?;
         let setup = &self.trace.setup;
         let ticks = i64::from(self.trace.steps[self.at].tick);
         let now_ms = setup.epoch_ms + ticks * setup.tick_ms + offset_ms;

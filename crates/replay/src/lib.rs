@@ -23,6 +23,7 @@ mod content;
 mod drive;
 mod failover;
 mod fault;
+mod held;
 mod look;
 mod messages;
 mod monitor;

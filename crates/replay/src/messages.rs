@@ -27,6 +27,8 @@ pub(super) struct InFlight {
     pub mode: Mode,
     /// It is part of the release of a last hold.
     pub leaves: bool,
+    /// It is part of a renewal, or of a question whether the lock is held.
+    pub holders: bool,
     pub stage: Stage,
     /// The server that it went to.
     pub server: usize,
@@ -126,12 +128,14 @@ impl Replay<'_> {
     /// Keeps a command that was sent.
     pub(super) fn file(&mut self, key: Key, thread: u8, stage: Stage) -> Result<(), Stop> {
         let server = self.server_of(key.0, key.1)?;
+        let holders = thread == 0 && self.asks_or_renews(key.0)?;
         let state = self.state(key.0)?;
         let holds = state.view.as_ref().map_or(0, |view| view.holds);
         let message = InFlight {
             thread,
             mode: state.mode,
             leaves: thread == 0 && holds == 0 && state.phase() == "releasing",
+            holders,
             stage,
             server,
             awaited: true,

@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use lockproof_lab::client::protocol::{
-    Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
+    Broken, Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
 };
 use lockproof_trace::{Event, FaultEvent, Outcome, Step, Trace};
 
@@ -66,6 +66,8 @@ pub(super) struct ClientState {
     pub sent: VecDeque<SentCommand>,
     /// Operations that it says ended, and the trace has not come to yet.
     pub ended: VecDeque<Ended>,
+    /// Assertions that it says do not hold, and the trace has not come to yet.
+    pub broken: VecDeque<Broken>,
 }
 
 impl ClientState {
@@ -87,6 +89,7 @@ impl ClientState {
             before: (idle, false),
             sent: VecDeque::new(),
             ended: VecDeque::new(),
+            broken: VecDeque::new(),
         }
     }
 }
@@ -123,6 +126,7 @@ impl<'a> Replay<'a> {
             }
             self.step(&step.event).await?;
             self.close_subscriptions().await?;
+            self.watch_holders().await?;
             if self.group_ends(at) {
                 self.compare_views(step)?;
             }
@@ -193,6 +197,7 @@ impl<'a> Replay<'a> {
                 let actual = self.ended(*client, ended)?;
                 self.watch_end(*client, actual).await
             }
+            Event::Assertion { client, text } => self.asserted(*client, text),
             Event::Write { client } => self.write(*client).await,
             Event::Tick => self.tick().await,
             Event::Fault { fault } => self.fault(fault).await,
@@ -200,13 +205,14 @@ impl<'a> Replay<'a> {
     }
 
     pub async fn call(&mut self, client: u8, op: &str, token: Option<String>) -> Result<(), Stop> {
-        self.watch_call(client);
+        self.watch_call(client, op)?;
+        self.watch_question(client, op).await?;
         let (name, mode) = match op {
             "acquire_read" => ("acquire", Mode::Read),
             "acquire_write" => ("acquire", Mode::Write),
             other => (other, Mode::Write),
         };
-        if name == "acquire" {
+        if ["acquire", "try_acquire"].contains(&name) {
             self.state(client)?.mode = mode;
         }
         let id = self.rig.client(client)?.fresh_id();
@@ -269,6 +275,7 @@ impl<'a> Replay<'a> {
             state.before = (before, was_valid);
         }
         state.sent.extend(report.sent);
+        state.broken.extend(report.broken);
         // A trace tells of a loss that a background thread found as the end of
         // an operation called renewal, unless a real one ended with it.
         let lost = (report.lost && report.ended.is_none()).then(|| Ended {
@@ -363,6 +370,12 @@ impl<'a> Replay<'a> {
                     format!("{} ends with {:?}", ended.op, ended.outcome),
                 ));
             }
+            if let Some(broken) = state.broken.front() {
+                return Err(Stop::diverged(
+                    format!("what client {client} asserts is so"),
+                    format!("it is not in line {}: {}", broken.line, broken.text),
+                ));
+            }
         }
         Ok(())
     }
@@ -435,7 +448,10 @@ impl From<Mismatch> for Stop {
 pub(super) fn is_consequence(event: &Event) -> bool {
     matches!(
         event,
-        Event::Send { .. } | Event::Outcome { .. } | Event::Publish { .. }
+        Event::Send { .. }
+            | Event::Outcome { .. }
+            | Event::Publish { .. }
+            | Event::Assertion { .. }
     )
 }
 

@@ -38,6 +38,7 @@ impl Replay<'_> {
             thread: 0,
             mode: Mode::Write,
             leaves: false,
+            holders: false,
             stage: Stage::Push(held),
             server: 0,
             awaited: false,

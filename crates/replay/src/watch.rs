@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use lockproof_lab::client::protocol::{Ended, Mode, View};
-use lockproof_model::lock::{Keys, LockFile, Role};
+use lockproof_model::lock::{Keys, LockFile, Op, Role};
 use lockproof_redis::Reply;
 use lockproof_trace::{Event, Outcome, Trace};
 
@@ -45,6 +45,10 @@ pub(super) struct Watch {
     pub held_back: Vec<String>,
     /// A command has taken the lock away on a node, and none has brought it back.
     pub freed: bool,
+    /// It is about what clients say of whether they hold the lock.
+    pub asks: bool,
+    /// What each node held when it was read last.
+    pub last: Vec<Content>,
 }
 
 /// What was noted of a client.
@@ -53,6 +57,11 @@ pub(super) struct Watched {
     /// Nodes on which its running operation changed something, by commands whose
     /// replies it waited for.
     pub effective: BTreeSet<u8>,
+    /// Nodes on which the lock stood as its own at some moment since it asks for it.
+    pub stood: BTreeSet<u8>,
+    /// Nodes on which the lock has stood without a break since an operation of this hold
+    /// wrote it.
+    pub mine: BTreeSet<u8>,
     /// A command of its running operation failed.
     pub hampered: bool,
     /// Ticks since its last operation ended.
@@ -69,6 +78,8 @@ pub(super) struct Completed {
     pub before: View,
     pub was_valid: bool,
     pub effective: BTreeSet<u8>,
+    pub stood: BTreeSet<u8>,
+    pub mine: BTreeSet<u8>,
     pub hampered: bool,
 }
 
@@ -88,6 +99,9 @@ impl Watch {
                 key: trace.setup.key.clone(),
             },
             has_modes: file.as_ref().is_some_and(|file| file.has_modes),
+            asks: file.as_ref().is_some_and(|file| file.has(Op::IsHeld))
+                && trace.property.as_deref() == Some("honest-outcome"),
+            last: vec![Content::new(); nodes],
             reentrant: file.is_some_and(|file| file.reentrant),
             versions: vec![Vec::new(); nodes],
             synced: vec![0; nodes],
@@ -108,7 +122,7 @@ impl Watch {
             return;
         };
         let took = match phase {
-            "acquiring" => effect.wrote,
+            "acquiring" | "renewing" => effect.wrote,
             "releasing" => effect.wrote || effect.deleted,
             _ => return,
         };
@@ -223,6 +237,7 @@ impl Replay<'_> {
             return Ok(());
         };
         let (thread, awaited) = self.sender_of(key);
+        let by_holder = self.is_holders(key);
         let valid = |one: &ClientState| one.is_valid().then_some(one.mode);
         let valid: Vec<Option<Mode>> = self.clients.iter().map(valid).collect();
         let state = self.state(client)?;
@@ -247,9 +262,10 @@ impl Replay<'_> {
         if awaited {
             watch.take_effect(client, node, &phase, &effect);
         }
-        if at < watch.first {
+        self.watch_write(key, server, &effect)?;
+        let Some(watch) = self.watch.as_mut().filter(|watch| at >= watch.first) else {
             return Ok(());
-        }
+        };
         let command = command_text(argv);
         match watch.property.as_str() {
             property @ ("owner-only-release" | READ_WRITE) => {
@@ -263,11 +279,14 @@ impl Replay<'_> {
                     }
                 }
             }
-            "lease" if thread != 0 => {
+            "lease" if thread != 0 || by_holder => {
+                let by = match thread {
+                    0 => format!("sent by a holder's operation of client {client}"),
+                    _ => format!("sent in the background (thread {thread} of client {client})"),
+                };
                 for created in effect.created {
                     watch.sightings.push(format!(
-                        "on node {node} {command}, sent in the background (thread {thread} of \
-                         client {client}), created `{created}`, which was not there"
+                        "on node {node} {command}, {by}, created `{created}`, which was not there"
                     ));
                 }
             }
@@ -293,6 +312,10 @@ impl Replay<'_> {
         let all = [versions.clone(), likely].concat();
         content::attribute(&mut content, &all);
         versions.push(content);
+        // The same client's lock may stand there from an older hold.
+        for watched in &mut watch.clients {
+            watched.mine.remove(&node);
+        }
         Ok(())
     }
 
@@ -312,12 +335,12 @@ impl Replay<'_> {
     }
 
     /// A client begins an operation.
-    pub(super) fn watch_call(&mut self, client: u8) {
+    pub(super) fn watch_call(&mut self, client: u8, op: &str) -> Result<(), Stop> {
+        let outermost = !self.state(client)?.believes();
         if let Some(watched) = self.watched(client) {
-            watched.effective.clear();
-            watched.hampered = false;
-            watched.idle_ticks = 0;
+            watched.begin(op, outermost);
         }
+        Ok(())
     }
 
     /// A command of the client failed, or was given up.
@@ -342,6 +365,8 @@ impl Replay<'_> {
             before,
             was_valid,
             effective: std::mem::take(&mut watched.effective),
+            stood: watched.stood.clone(),
+            mine: watched.mine.clone(),
             hampered: watched.hampered,
             ended,
         };
@@ -393,7 +418,6 @@ impl Replay<'_> {
         watch.is_some_and(|watch| watch.property == EFFECT)
     }
 
-    /// A tick passed.
     /// Time is about to pass: who waits for a message, while the lock is free and none is
     /// on its way?
     pub(super) async fn watch_waiting(&mut self) -> Result<(), Stop> {
@@ -433,6 +457,7 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// A tick passed.
     pub(super) fn watch_tick(&mut self) {
         let Some(watch) = &mut self.watch else {
             return;

@@ -171,7 +171,7 @@ pub struct Source {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Event {
-    /// The driver calls an operation: `acquire` or `release`. `token` is the
+    /// The driver calls an operation, such as `acquire` or `release`. `token` is the
     /// fresh token that an outermost acquire gets.
     Call {
         client: u8,
@@ -237,6 +237,9 @@ pub enum Event {
         op: String,
         outcome: Outcome,
     },
+    /// Consequence of the step before: the client comes to an `assert_` of its lock file
+    /// whose condition is false. The line is the step's source.
+    Assertion { client: u8, text: String },
     /// The holder writes to the guarded counter what it computed from the
     /// value that it read when it acquired.
     Write { client: u8 },
@@ -261,8 +264,9 @@ pub enum Outcome {
     Failed { reason: String },
     /// The lock turned out to be lost.
     Lost,
-    /// A release (or renewal) ended: `Some(true)` it took effect, `Some(false)`
-    /// it did not, `None` the lock does not say.
+    /// A release or a renewal ended: `Some(true)` it took effect, `Some(false)`
+    /// it did not, `None` the lock does not say. Or a client said whether the lock is
+    /// held: `Some(true)` it is, `Some(false)` it is not.
     Done { effect: Option<bool> },
 }
 
@@ -270,7 +274,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientView {
-    /// `idle`, `acquiring`, `held`, `releasing`, `paused` or `crashed`.
+    /// `idle`, `acquiring`, `held`, `releasing`, `renewing`, `asking`, `paused` or `crashed`.
     pub phase: String,
     /// B: between a successful acquire and its own release call.
     pub believes: bool,

@@ -258,7 +258,7 @@ impl<'a> Teller<'a> {
         };
         let emphasis = match &step.event {
             Event::Fault { .. } => style,
-            Event::Outcome { .. } | Event::Call { .. } => BOLD,
+            Event::Outcome { .. } | Event::Assertion { .. } | Event::Call { .. } => BOLD,
             _ => Style::new(),
         };
         let head = format!(
@@ -416,6 +416,7 @@ fn who(event: &Event) -> (String, Option<u8>) {
         | Event::Wake { client, .. }
         | Event::Choose { client, .. }
         | Event::Outcome { client, .. }
+        | Event::Assertion { client, .. }
         | Event::Write { client } => (words::client(*client), Some(*client)),
         Event::Send { client, node, .. } => (arrow(client, "→", node), Some(*client)),
         Event::Execute { node, .. } | Event::Block { node, .. } | Event::Publish { node, .. } => {

@@ -52,14 +52,24 @@ pub(super) fn ensure(ok: bool, problem: impl FnOnce() -> String) -> Result<(), S
 }
 
 /// The operations that clients call.
-const OPERATIONS: [&str; 4] = ["acquire", "release", "acquire_read", "acquire_write"];
+const OPERATIONS: [&str; 7] = [
+    "acquire",
+    "release",
+    "acquire_read",
+    "acquire_write",
+    "renew",
+    "is_held",
+    "try_acquire",
+];
 
 const PERSISTENCE: [&str; 3] = ["none", "everysec", "always"];
-const PHASES: [&str; 6] = [
+const PHASES: [&str; 8] = [
     "idle",
     "acquiring",
     "held",
     "releasing",
+    "renewing",
+    "asking",
     "paused",
     "crashed",
 ];
@@ -206,7 +216,7 @@ impl<'a> Progress<'a> {
             Event::Wake { client, .. } | Event::Choose { client, .. } | Event::Write { client } => {
                 self.acts(*client)
             }
-            Event::Outcome { client, .. } => self.acts(*client),
+            Event::Outcome { client, .. } | Event::Assertion { client, .. } => self.acts(*client),
             Event::Send {
                 client,
                 node,

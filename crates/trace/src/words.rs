@@ -290,7 +290,18 @@ pub fn event(trace: &Trace, event: &Event) -> String {
             };
             format!("{}: {fate}", name(message))
         }
+        Event::Outcome {
+            op,
+            outcome: Outcome::Done { effect: Some(is) },
+            ..
+        } if op == "is_held" => format!("is_held ends: {}", if *is { "yes" } else { "no" }),
         Event::Outcome { op, outcome: o, .. } => format!("{} ends: {}", printable(op), outcome(o)),
+        Event::Assertion { text, .. } => {
+            format!(
+                "asserts, and it is not so: {}",
+                shorten(&printable(text), 60)
+            )
+        }
         Event::Write { .. } => "writes to the guarded counter".into(),
         Event::Tick => "all clocks advance by one tick".into(),
         Event::Fault { fault: f } => {

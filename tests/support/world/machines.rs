@@ -119,10 +119,8 @@ pub struct Token;
 impl Protocol for Token {
     fn call(&mut self, caller: &Caller) -> Next {
         match caller.op {
-            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => {
-                caller.set(0, caller.config.timeout_ms)
-            }
             Op::Release => caller.delete_own(0, caller.config.timeout_ms),
+            _ => caller.set(0, caller.config.timeout_ms),
         }
     }
 
@@ -131,9 +129,7 @@ impl Protocol for Token {
             Op::Release => done(Some(answer.is(&Reply::Int(1)))),
             Op::Acquire if answer.failed() => failed(),
             Op::Acquire if answer.is(&Reply::Nil) => Next::End(Outcome::Busy),
-            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => {
-                held(Some(caller.config.ttl_ms - caller.age_ms))
-            }
+            _ => held(Some(caller.config.ttl_ms - caller.age_ms)),
         }
     }
 
@@ -152,10 +148,8 @@ pub struct SetnxExpire {
 impl Protocol for SetnxExpire {
     fn call(&mut self, caller: &Caller) -> Next {
         match caller.op {
-            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => {
-                caller.send(&["SETNX", &caller.config.key, "1"])
-            }
             Op::Release => caller.send(&["DEL", &caller.config.key]),
+            _ => caller.send(&["SETNX", &caller.config.key, "1"]),
         }
     }
 
@@ -167,7 +161,7 @@ impl Protocol for SetnxExpire {
             Op::Release => done(None),
             Op::Acquire if self.mine => held(None),
             Op::Acquire if answer.is(&Reply::Int(0)) => Next::End(Outcome::Busy),
-            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => {
+            _ => {
                 self.mine = true;
                 let seconds = (caller.config.ttl_ms / 1000).to_string();
                 caller.send(&["EXPIRE", &caller.config.key, &seconds])
@@ -215,7 +209,7 @@ impl Redlock {
         match caller.op {
             Op::Release => done(Some(self.majority(caller, self.released))),
             Op::Acquire if self.majority(caller, self.votes) => failed(),
-            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => Next::End(Outcome::Busy),
+            _ => Next::End(Outcome::Busy),
         }
     }
 }
@@ -223,8 +217,8 @@ impl Redlock {
 impl Protocol for Redlock {
     fn call(&mut self, caller: &Caller) -> Next {
         match caller.op {
-            Op::Acquire | Op::AcquireRead | Op::AcquireWrite => caller.set(0, NODE_TIMEOUT_MS),
             Op::Release => self.unlock(caller),
+            _ => caller.set(0, NODE_TIMEOUT_MS),
         }
     }
 
@@ -376,8 +370,8 @@ impl<P: Protocol> ClientProgram for Machine<P> {
             (Input::Skew { ms }, _) => self.skew(*ms),
             (Input::Call { op, .. }, Phase::Idle | Phase::Held) => {
                 self.local.phase = match op {
-                    Op::Acquire | Op::AcquireRead | Op::AcquireWrite => Phase::Acquiring,
                     Op::Release => Phase::Releasing,
+                    _ => Phase::Acquiring,
                 };
                 self.local.age_ms = 0;
                 self.local.validity_ms = None;

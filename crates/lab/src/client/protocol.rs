@@ -396,11 +396,24 @@ pub struct StepReport {
     /// A background thread noticed that the lock is lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
+    /// What the lock file asserts, and is not so; in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<Broken>,
     /// The line of the lock file that acted last, from 1; 0 if none did.
     #[serde(default)]
     pub line: u32,
     /// What the client believes now.
     pub view: View,
+}
+
+/// An assertion of the lock file's that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Broken {
+    /// The line of the lock file, from 1.
+    pub line: u32,
+    /// What the file says of it.
+    pub text: String,
 }
 
 /// What the network brought to a client.
@@ -461,7 +474,7 @@ pub struct Ended {
 impl Ended {
     /// It was an acquire, in whatever mode.
     pub fn acquires(&self) -> bool {
-        self.op == "acquire" || self.op == "acquire_read" || self.op == "acquire_write"
+        ["acquire", "acquire_read", "acquire_write", "try_acquire"].contains(&self.op.as_str())
     }
 }
 
@@ -469,7 +482,7 @@ impl Ended {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct View {
-    /// `idle`, `acquiring`, `held` or `releasing`.
+    /// `idle`, `acquiring`, `held`, `releasing`, `renewing` or `asking`.
     pub phase: String,
     /// Hold count; 0 when idle.
     pub holds: u8,

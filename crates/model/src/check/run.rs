@@ -439,6 +439,7 @@ impl<'f> Checker<'f> {
             Property::Safety(Safety::NoLostWakeUp) => {
                 self.file.listens && self.options.sizes.nodes == 1
             }
+            Property::Safety(Safety::Assertion) => self.file.asserts,
             Property::Safety(_) | Property::Branching(_) => true,
         };
         PROPERTIES

@@ -1,8 +1,7 @@
 //! Answers the words that suspend: what a thread asked for, and what comes next.
 
 use lockproof_lua::text::{self, Span, Text};
-use lockproof_lua::{Key, Native, Refusal, RefusalKind, Stop, Table, TableId, Value};
-use lockproof_trace::Outcome;
+use lockproof_lua::{Key, Native, Refusal, RefusalKind, Stop, Table, Value};
 
 use super::error::LockError;
 use super::program::{Program, THREADS_MAX, Wait, Worker};
@@ -139,6 +138,7 @@ impl Program {
                 let at = self.shared.file.at(output.line);
                 Ok(Next::Fail(format!("{at}: {reason}")))
             }
+            Word::Assert => assert_(ask, output),
             Word::Lost if thread != 0 => {
                 self.lose(output);
                 Ok(Next::Resume(Vec::new()))
@@ -458,106 +458,6 @@ impl Program {
         };
         Ok((number(table.field("validity"), "validity")?, fence))
     }
-
-    /// What the running operation returned, as an outcome; and the validity that
-    /// it states.
-    pub(crate) fn outcome(
-        &self,
-        value: &Value,
-        output: &mut Output,
-    ) -> Result<(Outcome, Option<Span>), LockError> {
-        let said = match value {
-            Value::Table(id) => self.read_outcome(*id, output)?,
-            _ => None,
-        };
-        let plain = |outcome| Some((outcome, None));
-        let acquires = self.client.op.is_some_and(|op| op.mode().is_some());
-        let outcome = match (acquires, value, said) {
-            (true, _, said) => said,
-            (false, _, Some((Outcome::Held { .. } | Outcome::Busy, _))) => None,
-            (false, _, Some(outcome)) => Some(outcome),
-            (false, Value::Bool(effect), _) => plain(Outcome::Done {
-                effect: Some(*effect),
-            }),
-            (false, Value::Nil, _) => plain(Outcome::Done { effect: None }),
-            _ => None,
-        };
-        outcome.ok_or_else(|| LockError::Run {
-            at: self.shared.file.path.clone(),
-            message: match self.client.op.filter(|_| acquires) {
-                None => "release returns true (it took effect), false (it did not), nothing (it does not say), \
-                     failed(reason) or lost()"
-                    .to_string(),
-                Some(op) => format!(
-                    "{} returns held{{...}}, busy(), failed(reason) or lost(); does every way through it return?",
-                    op.name()
-                ),
-            },
-        })
-    }
-
-    fn read_outcome(
-        &self,
-        id: TableId,
-        output: &mut Output,
-    ) -> Result<Option<(Outcome, Option<Span>)>, LockError> {
-        let table = self.machine.heap.get(id);
-        let Value::Text(name) = table.field("outcome") else {
-            return Ok(None);
-        };
-        Ok(match name.bytes() {
-            b"held" => {
-                let validity = self.validity(&table.field("validity"), output)?;
-                let fence = match table.field("fence") {
-                    Value::Number(fence) => Some(fence.floor() as i64),
-                    _ => None,
-                };
-                let held = Outcome::Held {
-                    validity_ms: validity.map(|span| self.ms(span)),
-                    fence,
-                };
-                Some((held, validity))
-            }
-            b"busy" => Some((Outcome::Busy, None)),
-            b"failed" => {
-                let reason = match table.field("reason") {
-                    Value::Text(text) => text::printable(text.bytes()),
-                    _ => "failed".to_owned(),
-                };
-                Some((Outcome::Failed { reason }, None))
-            }
-            b"lost" => Some((Outcome::Lost, None)),
-            _ => None,
-        })
-    }
-
-    /// A stated validity in whole ms.
-    fn validity(&self, value: &Value, output: &mut Output) -> Result<Option<Span>, LockError> {
-        let span = match value {
-            Value::Number(ms) => Span {
-                ms: ms.floor() as i64,
-                ticks: 0,
-            },
-            Value::Duration(duration) if duration.scale == 1.0 => Span {
-                ms: duration.ms.floor() as i64,
-                ticks: duration.ticks,
-            },
-            // It is over, whatever it is.
-            Value::Beyond(beyond) if !beyond.least && beyond.bound <= 0.0 => {
-                Span { ms: -1, ticks: 0 }
-            }
-            Value::Duration(_) | Value::Beyond(_) => {
-                let refusal = Refusal {
-                    kind: RefusalKind::Rounding,
-                    what: "states a validity that depends on what happens between two ticks, or on times long ago".into(),
-                    line: output.line,
-                };
-                return Err(self.explain(Stop::Refused(refusal)));
-            }
-            _ => return Ok(None),
-        };
-        Ok(Some(span))
-    }
 }
 
 fn kind_of(value: &Value) -> &'static str {
@@ -565,6 +465,29 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Time(_) => "time",
         other => other.type_name(),
     }
+}
+
+/// The client goes on, whatever comes of it: an assertion is no part of what it does.
+fn assert_(ask: &Ask, output: &mut Output) -> Answer {
+    let Some(condition) = ask.values.first() else {
+        return Err("assert_(condition, text) needs a condition".into());
+    };
+    let text = match ask.value(1) {
+        Value::Nil => "what it asserts is not so".to_owned(),
+        Value::Text(text) => text::printable(text.bytes()),
+        other => {
+            let kind = kind_of(other);
+            let what = format!(
+                "assert_(condition, text) takes a text that says what must be so, not a {kind}"
+            );
+            return Err(what.into());
+        }
+    };
+    if matches!(condition, Value::Nil | Value::Bool(false)) {
+        let line = output.line;
+        output.broken.push(Broken { line, text });
+    }
+    Ok(Next::Resume(Vec::new()))
 }
 
 fn random(ask: &Ask) -> Answer {

@@ -63,7 +63,7 @@ pub(crate) const BANNED: &[(&str, &str)] = &[
     ),
     (
         "assert",
-        ": return failed(reason), or error(reason) to end the operation",
+        ": return failed(reason), or error(reason) to end the operation; assert_(condition, text) says what must be so",
     ),
     ("math.random", ": use random(n), which explores every value"),
     (

@@ -19,7 +19,7 @@ use super::about::{self, About};
 use super::error::LockError;
 use super::keys::Keys;
 use super::registry::{self, MODELS};
-use super::shape::{FIELDS, MODES, OPERATIONS, PLAIN, UNCALLED};
+use super::shape::{FIELDS, MODES, OPERATIONS, OPTIONAL, PLAIN};
 use super::types::{Mode, Op};
 use super::words::{self, ClientHost};
 
@@ -53,6 +53,8 @@ pub struct LockFile {
     pub has_modes: bool,
     /// Its clients wait for messages.
     pub listens: bool,
+    /// It says by `assert_` what must be so.
+    pub asserts: bool,
     /// May a holder acquire again?
     pub reentrant: bool,
     /// A background thread renews the lease for as long as the lock is held, so the
@@ -74,6 +76,7 @@ pub struct LockFile {
     pub scripts: Arc<BTreeMap<String, String>>,
     /// It reads the monotonic clock; a validity that it states is counted on that.
     pub monotonic: bool,
+    pub(super) operations: Arc<[Op]>,
     pub(crate) code: Arc<Code>,
 }
 
@@ -148,6 +151,7 @@ impl LockFile {
             sha256: String::new(),
             has_modes: false,
             listens: code.reads_global("wait"),
+            asserts: code.reads_global("assert_"),
             reentrant: false,
             renews: false,
             keys: Keys::default(),
@@ -163,6 +167,7 @@ impl LockFile {
             text: text.into(),
             scripts: Arc::default(),
             monotonic: code.reads_global("monotonic"),
+            operations: Arc::default(),
             code: Arc::new(code),
         };
         let (machine, table) = file.run()?;
@@ -183,7 +188,7 @@ impl LockFile {
         file.about = fields.about()?;
         file.sha256 = hash(text, &scripts);
         file.has_modes = fields.has_modes()?;
-        fields.operations(file.operations())?;
+        file.operations = fields.operations(file.has_modes)?.into();
         file.reentrant = fields.flag("reentrant")?;
         file.renews = fields.flag("renews")?;
         file.keys = fields.keys()?;
@@ -269,11 +274,13 @@ impl LockFile {
     }
 
     /// The operations that it has.
-    pub fn operations(&self) -> &'static [Op] {
-        match self.has_modes {
-            true => &MODES,
-            false => &PLAIN,
-        }
+    pub fn operations(&self) -> &[Op] {
+        &self.operations
+    }
+
+    /// Its clients can call this.
+    pub fn has(&self, op: Op) -> bool {
+        self.operations.contains(&op)
     }
 
     /// The lines of its functions; those that run while it is loaded are none.
@@ -404,12 +411,6 @@ impl Fields<'_> {
             if FIELDS.contains(&name.as_str()) || OPERATIONS.contains(&name.as_str()) {
                 continue;
             }
-            if UNCALLED.contains(&name.as_str()) {
-                return Err(self.wrong(format!(
-                    "`{name}` is never called, so no verdict would be about it: leave it out \
-                     (a lock whose own thread renews the lease says `renews = true`)"
-                )));
-            }
             let hint = nearest::hint(&name, &[&FIELDS[..], &OPERATIONS].concat());
             return Err(self.wrong(format!("`{name}` is not a field of a lock; {hint}")));
         }
@@ -529,7 +530,12 @@ impl Fields<'_> {
         Ok(modes)
     }
 
-    fn operations(&self, operations: &[Op]) -> Result<(), LockError> {
+    /// The operations that it has: those that it must have, then the others.
+    fn operations(&self, has_modes: bool) -> Result<Vec<Op>, LockError> {
+        let required: &[Op] = if has_modes { &MODES } else { &PLAIN };
+        let given = |op: &&Op| !matches!(self.get(op.name()), Value::Nil);
+        let optional = OPTIONAL.iter().filter(given);
+        let operations: Vec<Op> = required.iter().chain(optional).copied().collect();
         for name in operations.iter().map(|op| op.name()) {
             let wrong = match self.get(name) {
                 Value::Function(_) => continue,
@@ -543,7 +549,13 @@ impl Fields<'_> {
             };
             return Err(self.wrong(wrong));
         }
-        Ok(())
+        if has_modes && operations.contains(&Op::TryAcquire) {
+            return Err(self.wrong(
+                "the lock has `try_acquire` beside `acquire_read` and `acquire_write`; it belongs beside `acquire`, \
+                 and takes no mode",
+            ));
+        }
+        Ok(operations)
     }
 
     fn nodes(&self) -> Result<NodeCount, LockError> {

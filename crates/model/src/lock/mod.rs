@@ -10,7 +10,8 @@
 //! |---|---|
 //! | `file`, `registry` | find a file and its scripts, read its fields, hash them |
 //! | `words`, `banned` | the names that a file sees, what is missing and why |
-//! | `program`, `run`, `ask` | inputs, threads, timers, outcomes |
+//! | `program`, `run`, `ask` | inputs, threads, timers |
+//! | `outcome` | what an operation returns |
 //! | `names`, `readings` | tokens, and readings of its clock, that a program remembers |
 //! | `keys` | what a lock's keys are |
 //! | `about` | what its file says of it to readers |
@@ -28,6 +29,7 @@ mod file;
 mod keys;
 mod mutate;
 mod names;
+mod outcome;
 mod program;
 mod readings;
 mod registry;

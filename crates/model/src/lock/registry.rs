@@ -16,6 +16,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "token-setnx-expire-lua",
     "token-wait",
     "token-renewed",
+    "token-extended",
     "reentrant-hash",
     "reentrant-hash-renewed",
     "threadlocal-reentrant",

@@ -236,13 +236,16 @@ impl Program {
                 self.client.phase = Phase::Acquiring;
             }
             (Some(_), Phase::Held, None) if nests => self.client.phase = Phase::Acquiring,
-            (None, Phase::Held, None) => {
-                self.client.phase = Phase::Releasing;
-                self.client.holds -= 1;
-                if self.client.holds == 0 {
-                    self.client.drop_hold();
+            (None, Phase::Held, None) => match op.while_held() {
+                Some(phase) => self.client.phase = phase,
+                None => {
+                    self.client.phase = Phase::Releasing;
+                    self.client.holds -= 1;
+                    if self.client.holds == 0 {
+                        self.client.drop_hold();
+                    }
                 }
-            }
+            },
             (_, phase, _) => {
                 return Err(not_now(
                     input,
@@ -400,6 +403,13 @@ impl Program {
                 if validity.is_some() && !client.lost {
                     client.validity = validity;
                 }
+            }
+            (Outcome::Held { .. }, Op::Renew) if validity.is_some() && !client.lost => {
+                client.validity = validity;
+            }
+            // Who is told that the lock is not held any more works no longer.
+            (Outcome::Done { effect }, Op::Renew | Op::IsHeld) if *effect == Some(false) => {
+                client.lose();
             }
             (Outcome::Lost, _) => client.lose(),
             _ => {}

@@ -3,23 +3,25 @@
 use super::types::Op;
 
 /// The operations of a lock. A file has `release` and `acquire`, or in place of the
-/// latter those of a read-write lock.
-pub const OPERATIONS: [&str; 4] = [
+/// latter those of a read-write lock. The others it may have beside them.
+pub const OPERATIONS: [&str; 7] = [
     Op::Acquire.name(),
     Op::Release.name(),
     Op::AcquireRead.name(),
     Op::AcquireWrite.name(),
+    Op::Renew.name(),
+    Op::IsHeld.name(),
+    Op::TryAcquire.name(),
 ];
 
-/// The operations of a lock that is held alone.
+/// The operations that a lock must have which is held alone.
 pub(super) const PLAIN: [Op; 2] = [Op::Acquire, Op::Release];
 
-/// The operations of a read-write lock.
+/// The operations that a read-write lock must have.
 pub(super) const MODES: [Op; 3] = [Op::Release, Op::AcquireRead, Op::AcquireWrite];
 
-/// Operations that other locks have. Nothing calls them, so no verdict would be about
-/// them, and a file that has one is refused.
-pub(super) const UNCALLED: [&str; 2] = ["renew", "try_acquire"];
+/// The operations that a lock may have.
+pub(super) const OPTIONAL: [Op; 3] = [Op::Renew, Op::IsHeld, Op::TryAcquire];
 
 /// Its other fields.
 pub(super) const FIELDS: [&str; 11] = [

@@ -39,11 +39,25 @@ pub enum Op {
     AcquireRead,
     /// Try to get a read-write lock alone.
     AcquireWrite,
+    /// Prolong the lease of the lock that is held.
+    Renew,
+    /// Say whether the lock is still held.
+    IsHeld,
+    /// Try to get the lock, and do not wait for it.
+    TryAcquire,
 }
 
 impl Op {
-    /// Every operation.
-    pub const ALL: [Op; 4] = [Op::Acquire, Op::Release, Op::AcquireRead, Op::AcquireWrite];
+    /// Every operation. Moves name them by their place here: a place stands for ever.
+    pub const ALL: [Op; 7] = [
+        Op::Acquire,
+        Op::Release,
+        Op::AcquireRead,
+        Op::AcquireWrite,
+        Op::Renew,
+        Op::IsHeld,
+        Op::TryAcquire,
+    ];
 
     /// As lock files and traces name it.
     pub const fn name(self) -> &'static str {
@@ -52,6 +66,9 @@ impl Op {
             Op::Release => "release",
             Op::AcquireRead => "acquire_read",
             Op::AcquireWrite => "acquire_write",
+            Op::Renew => "renew",
+            Op::IsHeld => "is_held",
+            Op::TryAcquire => "try_acquire",
         }
     }
 
@@ -63,9 +80,20 @@ impl Op {
     /// In which mode it acquires; `None` if it does not.
     pub const fn mode(self) -> Option<Mode> {
         match self {
-            Op::Acquire | Op::AcquireWrite => Some(Mode::Write),
+            Op::Acquire | Op::AcquireWrite | Op::TryAcquire => Some(Mode::Write),
             Op::AcquireRead => Some(Mode::Read),
-            Op::Release => None,
+            Op::Release | Op::Renew | Op::IsHeld => None,
+        }
+    }
+
+    /// Where the caller stands while a holder's operation runs that neither acquires nor
+    /// releases; `None` for the others.
+    pub const fn while_held(self) -> Option<Phase> {
+        match self {
+            Op::Renew => Some(Phase::Renewing),
+            Op::IsHeld => Some(Phase::Asking),
+            Op::Acquire | Op::Release => None,
+            Op::AcquireRead | Op::AcquireWrite | Op::TryAcquire => None,
         }
     }
 }
@@ -150,6 +178,8 @@ pub struct Output {
     pub outcome: Option<(Op, Outcome)>,
     /// A background thread reported `lost()`.
     pub lost: bool,
+    /// Assertions that did not hold, in order.
+    pub broken: Vec<Broken>,
     /// The line of the user's file that acted last, from 1; 0 if none did.
     pub line: u32,
     /// A wait ended here at a tick, and not when it was over.
@@ -159,6 +189,15 @@ pub struct Output {
     /// In a model: the tokens of earlier attempts that the program knows, now that a new
     /// one has begun.
     pub kept: Kept,
+}
+
+/// An `assert_(condition, text)` whose condition was false.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The line of the user's file, from 1.
+    pub line: u32,
+    /// What the file says of it.
+    pub text: String,
 }
 
 /// A duration after which something ends: a sleep, a time-out.
@@ -181,6 +220,24 @@ pub enum Phase {
     Held,
     /// In a release call. `holds` already counts without the one being released.
     Releasing,
+    /// In a renew call, between an acquire and its release.
+    Renewing,
+    /// In an is_held call, between an acquire and its release.
+    Asking,
+}
+
+impl Phase {
+    /// As traces and clients name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Acquiring => "acquiring",
+            Phase::Held => "held",
+            Phase::Releasing => "releasing",
+            Phase::Renewing => "renewing",
+            Phase::Asking => "asking",
+        }
+    }
 }
 
 /// What a thread waits for.

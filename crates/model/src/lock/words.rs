@@ -36,6 +36,7 @@ pub(crate) enum Word {
     Busy,
     Failed,
     Lost,
+    Assert,
     // From here on, answered at once.
     Now,
     Monotonic,
@@ -52,7 +53,7 @@ pub(crate) enum Word {
 
 impl Word {
     /// The names that a lock file says, in the order of their numbers.
-    pub const NAMED: [(Word, &'static str); 20] = [
+    pub const NAMED: [(Word, &'static str); 21] = [
         (Word::Redis, "redis"),
         (Word::Script, "script"),
         (Word::Sleep, "sleep"),
@@ -68,6 +69,7 @@ impl Word {
         (Word::Busy, "busy"),
         (Word::Failed, "failed"),
         (Word::Lost, "lost"),
+        (Word::Assert, "assert_"),
         (Word::Now, "now"),
         (Word::Monotonic, "monotonic"),
         (Word::Time, "time"),

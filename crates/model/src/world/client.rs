@@ -136,6 +136,8 @@ pub struct Emitted {
     /// Threads (bit set) whose command was given up.
     pub abandoned: u8,
     pub ending: Option<(Op, Ending)>,
+    /// Assertions that do not hold.
+    pub broken: u8,
     /// Why nothing can be said about what the program does here: one more than the
     /// number of the closure's reason; 0 if it can.
     pub poison: u16,

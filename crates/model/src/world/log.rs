@@ -118,6 +118,8 @@ pub(super) enum Note {
         ending: Option<(Op, Ending)>,
         /// Threads (bit set) that gave a command up.
         abandoned: u8,
+        /// Assertions that do not hold.
+        broken: u8,
     },
     /// A message is not in flight any more, and about to be dealt with.
     Taken { client: usize, message: Message },

@@ -74,6 +74,10 @@ pub struct Tables {
     pub class_of: Vec<u16>,
     /// Commands that only releases send.
     pub releases: Vec<bool>,
+    /// Commands that only renewals send, and questions whether the lock is held.
+    pub holders_own: Vec<bool>,
+    /// The operations that clients call, in the order of [`Op::ALL`].
+    pub operations: Vec<Op>,
     /// One unminimised local state of each class.
     pub representatives: Vec<u32>,
     pub facts: Vec<Facts>,
@@ -224,6 +228,13 @@ impl Tables {
                     .map(|command| closure.only_releases(command))
                     .collect()
             },
+            holders_own: {
+                let commands = closure.commands.items().iter();
+                commands
+                    .map(|command| closure.only_holders(command))
+                    .collect()
+            },
+            operations: closure.operations(),
             representatives: minimise::representatives(&class_of),
             class_of,
             server_command: messages.server_command,
@@ -259,6 +270,11 @@ impl Tables {
         let at = usize::from(class) * self.inputs.len() + self.inputs.index(input);
         let next = self.next[at];
         (next != NONE).then(|| (next, &self.outputs[usize::from(self.output[at])]))
+    }
+
+    /// Clients can call this.
+    pub fn has(&self, op: Op) -> bool {
+        self.operations.contains(&op)
     }
 
     /// Some client subscribes to a channel.

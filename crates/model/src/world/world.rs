@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::lock::Op;
+
 use super::catalogue::{FAULTS, Fault};
 use super::client::THREADS;
 use super::config::{LAG_MAX, SLOTS, WorldConfig};
@@ -25,7 +27,8 @@ pub(super) struct ClientFields {
     /// 1: somebody has written since, 2: has written itself.
     pub effect: Field,
     /// Nodes (bit set) on which the running operation took effect; all, once
-    /// they are a quorum.
+    /// they are a quorum. Of a question whether the lock is held: nodes on which it has
+    /// stood at some moment since.
     pub effective: Field,
     /// Ticks since its last operation ended, while something of it is left.
     pub grace: Field,
@@ -35,14 +38,18 @@ pub(super) struct ClientFields {
     /// got (or may get) it the lock, up to the lease. Only if some lock's hold ends
     /// with the lease.
     pub lease: Field,
-    /// The same of a nested acquire that runs.
+    /// The same of a nested acquire, or a renewal, that runs.
     pub nested: Field,
-    /// The same from when an acquire that runs sent its last command, on one server.
+    /// The same from when an acquire or a renewal that runs sent its last command, on one
+    /// server.
     pub asked: Field,
     /// The running nested acquire met a fault.
     pub hampered: Field,
     /// A tick has passed since its last step, though it could have gone on.
     pub late: Field,
+    /// Nodes (bit set) on which the lock has stood as its own without a break since an
+    /// operation of this hold wrote it. Only if the lock says whether it is held.
+    pub mine: Field,
     /// Messages in flight, the least first; the world uses the first few.
     pub(super) slots: [Field; SLOTS],
 }
@@ -198,7 +205,7 @@ impl World {
         }
         let no_skew = tables.needs.skews.iter().position(|skew| *skew == 0);
         let ghosts =
-            (clients.iter()).flat_map(|client| [client.effect, client.grace, client.hampered]);
+            (clients.iter()).flat_map(|one| [one.effect, one.grace, one.hampered, one.mine]);
         // From when a lease counts depends on what took effect.
         let effects = clients.iter().map(|client| client.effective);
         let effects = effects.filter(|_| !tables.counts_leases);
@@ -253,19 +260,22 @@ fn client_fields(
     } else {
         usize::from(crashes.min(1))
     };
+    let prolongs = config.reentrant || tables.has(Op::Renew);
+    let nodes = (1 << config.nodes) - 1;
     ClientFields {
         local: packer.field(tables.facts.len() - 1),
         status: packer.field(status),
         skew: packer.field(tables.needs.skews.len() - 1),
         effect: packer.field(2),
-        effective: packer.field((1 << config.nodes) - 1),
+        effective: packer.field(nodes),
         grace: packer.field(tables.needs.grace()),
         overrun: packer.field(usize::from(overruns.min(1))),
         lease: packer.field(lease),
-        nested: packer.field(if config.reentrant { lease } else { 0 }),
+        nested: packer.field(if prolongs { lease } else { 0 }),
         asked: packer.field(if config.nodes == 1 { lease } else { 0 }),
         hampered: packer.field(usize::from(config.reentrant)),
         late: packer.field(usize::from(tables.spins)),
+        mine: packer.field(if tables.has(Op::IsHeld) { nodes } else { 0 }),
         slots: std::array::from_fn(|slot| {
             if slot < config.slots() {
                 packer.field(messages.most())

@@ -360,6 +360,7 @@ pub(crate) fn sentence(trace: &Trace, step: &Step) -> String {
         | Event::Deliver { client, .. }
         | Event::Fail { client, .. }
         | Event::Outcome { client, .. }
+        | Event::Assertion { client, .. }
         | Event::Write { client } => format!("{} {what}", words::client(*client)),
         Event::Tick | Event::Fault { .. } => what,
     }

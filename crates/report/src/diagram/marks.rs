@@ -61,6 +61,9 @@ impl Canvas<'_> {
             Event::Write { client } => {
                 self.client_mark(*client, y, Shape::Dot, 4, "writes");
             }
+            Event::Assertion { client, .. } => {
+                self.client_mark(*client, y, Shape::Disc, 4, "not so");
+            }
             Event::Execute { node, reply, .. } => {
                 let x = self.layout.node_x(*node);
                 let text = format!("= {}", words::reply(reply));

@@ -21,6 +21,7 @@ pub enum Safety {
     ReleaseFrees,
     ReadWrite,
     NoLostWakeUp,
+    Assertion,
 }
 
 /// A property of the whole graph: from every reachable state a way without faults
@@ -41,7 +42,7 @@ pub struct PropertyInfo {
 }
 
 /// Every property, in table order.
-pub const PROPERTIES: [PropertyInfo; 12] = [
+pub const PROPERTIES: [PropertyInfo; 13] = [
     safety(
         Safety::Belief,
         "mutual-exclusion-belief",
@@ -80,7 +81,7 @@ pub const PROPERTIES: [PropertyInfo; 12] = [
     safety(
         Safety::HonestOutcome,
         "honest-outcome",
-        "an operation reports success only if it took effect on a quorum",
+        "an operation reports success only if it took effect on a quorum, and is_held says what is so",
     ),
     branching(
         Branching::DeadlockFreedom,
@@ -102,6 +103,11 @@ pub const PROPERTIES: [PropertyInfo; 12] = [
         "no-lost-wake-up",
         "nobody waits on for a message once the lock was given back and no message is on its way",
     ),
+    safety(
+        Safety::Assertion,
+        "assertion",
+        "what the lock file asserts is so whenever a client comes to it",
+    ),
 ];
 
 const fn safety(property: Safety, id: &'static str, meaning: &'static str) -> PropertyInfo {
@@ -122,7 +128,7 @@ const fn branching(property: Branching, id: &'static str, meaning: &'static str)
 
 impl Safety {
     /// Every one, in the order of their bits.
-    pub const ALL: [Safety; 11] = [
+    pub const ALL: [Safety; 12] = [
         Safety::Belief,
         Safety::Validity,
         Safety::Effect,
@@ -134,6 +140,7 @@ impl Safety {
         Safety::ReleaseFrees,
         Safety::ReadWrite,
         Safety::NoLostWakeUp,
+        Safety::Assertion,
     ];
 
     /// The property's bit in a [`PropertySet`](crate::world::PropertySet).
@@ -179,7 +186,8 @@ impl Property {
                 | Safety::NoOrphan
                 | Safety::HonestOutcome
                 | Safety::ReleaseFrees
-                | Safety::NoLostWakeUp,
+                | Safety::NoLostWakeUp
+                | Safety::Assertion,
             )
             | Property::Branching(Branching::DeadlockFreedom) => false,
         }

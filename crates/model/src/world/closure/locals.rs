@@ -6,7 +6,7 @@ use lockproof_lua::RefusalKind;
 use lockproof_trace::Outcome;
 
 use super::error::unbounded;
-use super::{ACQUIRE, BACKGROUND, Closure, ClosureError, Local, LocalCommand, RELEASE};
+use super::{ACQUIRE, BACKGROUND, Closure, ClosureError, HOLDER, Local, LocalCommand, RELEASE};
 use crate::lock::{LockError, Op, Output, Phase, View, Waiting};
 use crate::world::client::{Emitted, Ending, Facade, Sent, Symbolic, THREADS, Wait};
 use crate::world::owners::Sender;
@@ -98,8 +98,13 @@ impl Closure {
                     let nested = self.operations.iter().filter(nested);
                     inputs.extend(nested.map(|op| Symbolic::Call(*op)));
                 }
+                let others = self
+                    .operations
+                    .iter()
+                    .filter(|op| op.while_held().is_some());
+                inputs.extend(others.map(|op| Symbolic::Call(*op)));
             }
-            Phase::Acquiring | Phase::Releasing => {}
+            Phase::Acquiring | Phase::Releasing | Phase::Renewing | Phase::Asking => {}
         }
         inputs.extend((1..=self.needs.advance_max).map(Symbolic::Advance));
         inputs.extend((0..self.messages.len() as u16).map(Symbolic::Message));
@@ -224,6 +229,7 @@ impl Closure {
                 .iter()
                 .fold(0, |set, thread| set | 1 << thread),
             ending: ending_of(output.outcome.as_ref(), output.lost),
+            broken: output.broken.len().min(usize::from(u8::MAX)) as u8,
             ..Emitted::default()
         };
         let view = program.view();
@@ -245,15 +251,20 @@ impl Closure {
 
     /// Which operation each command belongs to.
     fn note_senders(&mut self, from: u32, input: Symbolic, emitted: &Emitted) {
-        let releases = match input {
-            Symbolic::Call(op) => op == Op::Release,
-            _ => self.locals[from as usize].facade.phase == Phase::Releasing,
+        let callers = match input {
+            Symbolic::Call(Op::Release) => RELEASE,
+            Symbolic::Call(op) if op.while_held().is_some() => HOLDER,
+            Symbolic::Call(_) => ACQUIRE,
+            _ => match self.locals[from as usize].facade.phase {
+                Phase::Releasing => RELEASE,
+                Phase::Renewing | Phase::Asking => HOLDER,
+                Phase::Idle | Phase::Acquiring | Phase::Held => ACQUIRE,
+            },
         };
         for sent in &emitted.sent {
             let family = usize::from(self.family(sent.command));
-            self.family_senders[family] |= match (sent.thread, releases) {
-                (0, true) => RELEASE,
-                (0, false) => ACQUIRE,
+            self.family_senders[family] |= match sent.thread {
+                0 => callers,
                 _ => BACKGROUND,
             };
         }

@@ -287,6 +287,8 @@ const KEYSPACES_BY_NEED: usize = 65_000;
 const ACQUIRE: u8 = 1;
 const RELEASE: u8 = 2;
 const BACKGROUND: u8 = 4;
+/// A holder's operations that neither acquire nor release.
+const HOLDER: u8 = 8;
 
 /// What is closed.
 pub struct Subject<'s> {
@@ -509,6 +511,18 @@ impl Closure {
     /// Only releases send this command.
     pub fn only_releases(&self, command: &Command) -> bool {
         self.family_senders[usize::from(command.family)] == RELEASE
+    }
+
+    /// Only a holder's operations that neither acquire nor release send this command.
+    pub fn only_holders(&self, command: &Command) -> bool {
+        self.family_senders[usize::from(command.family)] == HOLDER
+    }
+
+    /// The operations that clients call, in the order of [`Op::ALL`].
+    pub fn operations(&self) -> Vec<Op> {
+        let mut operations = self.operations.clone();
+        operations.sort();
+        operations
     }
 
     /// The name of the script that a command runs, if it does.

@@ -6,7 +6,7 @@ use lockproof_trace::{self as trace, Event, Outcome};
 
 use super::messages::as_reply;
 use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
-use crate::lock::{Input, Op, Output, Program, Request};
+use crate::lock::{Broken, Input, Op, Output, Program, Request};
 use crate::world::client::{Ending, Symbolic, Wait};
 use crate::world::closure::ending_of;
 use crate::world::log::Fate;
@@ -39,6 +39,8 @@ struct Done {
     abandoned: [u8; 2],
     outcome: Option<(Op, Outcome)>,
     lost: bool,
+    /// Assertions that do not hold, of which the path has not told.
+    broken: VecDeque<Broken>,
     line: u32,
 }
 
@@ -60,6 +62,7 @@ impl Client {
             abandoned,
             outcome,
             lost,
+            broken,
             line,
             ..
         } = self.program.step(input)?;
@@ -70,6 +73,7 @@ impl Client {
         }
         done.outcome = outcome.or(done.outcome.take());
         done.lost |= lost;
+        done.broken.extend(broken);
         done.line = line;
         Ok(())
     }
@@ -295,15 +299,34 @@ impl ConcreteRun<'_> {
         Ok(())
     }
 
+    /// The assertions that do not hold, as many as the path tells of.
+    fn tell_assertions(&mut self, client: usize, count: u8) -> Result<(), ConcreteError> {
+        for _ in 0..count {
+            let broken = self.clients[client].done.broken.pop_front();
+            let Some(Broken { line, text }) = broken else {
+                let detail = format!("what client {client} asserts is so");
+                return Err(mismatch(self.at, "assertion", detail));
+            };
+            let source = self.source(line);
+            let event = Event::Assertion {
+                client: client as u8,
+                text,
+            };
+            self.log(event, source);
+        }
+        Ok(())
+    }
+
     /// The live program did what the path told, no more and no less.
     pub(super) fn settle(
         &mut self,
         client: usize,
         class: u16,
         ending: Option<(Op, Ending)>,
-        abandoned: u8,
+        (abandoned, broken): (u8, u8),
     ) -> Result<(), ConcreteError> {
         self.clients[client].done.abandoned[1] |= abandoned;
+        self.tell_assertions(client, broken)?;
         let facts = self.world.tables.facts[usize::from(class)];
         if facts.at_ticks.iter().any(|option| *option != 0) {
             return Ok(());
@@ -315,6 +338,11 @@ impl ConcreteRun<'_> {
             return Err(mismatch(self.at, "ending", detail));
         }
         let [gave_up, told] = done.abandoned;
+        if !done.broken.is_empty() {
+            let broken = done.broken;
+            let detail = format!("client {client} asserts more that is not so: {broken:?}");
+            return Err(mismatch(self.at, "assertion", detail));
+        }
         if !done.sent.is_empty() || gave_up != told {
             let sent = done.sent.len();
             let detail = format!(

@@ -25,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::lock::{Config, LockError, LockFile, Program};
 
-use super::catalogue::Property;
+use super::catalogue::{Property, Safety};
 use super::client::Published;
 use super::execute::{Executed, Executor};
 use super::layout::{Field, State};
@@ -248,6 +248,9 @@ struct ConcreteRun<'w> {
     rounded: bool,
 }
 
+/// More open comparisons in a row than these are not followed at the end of a path.
+const OPEN_MAX: usize = 64;
+
 /// More refusals than these are not followed at the end of a path.
 const REFUSALS_MAX: usize = 16;
 
@@ -309,6 +312,15 @@ impl<'w> ConcreteRun<'w> {
         // Who was refused hears of it, whether a path goes on or not.
         for at in moves.len()..moves.len() + REFUSALS_MAX {
             let Some((action, after)) = self.world.first_refusal(&self.before) else {
+                break;
+            };
+            self.carry_out(at, action, &after)?;
+        }
+        // An assertion may stand before a comparison that is open, and its client goes on.
+        let asserts = property == Some(Property::Safety(Safety::Assertion));
+        for at in moves.len()..moves.len() + OPEN_MAX {
+            let rest = asserts.then(|| self.world.rest_at_ticks(&self.before));
+            let Some((action, after)) = rest.flatten() else {
                 break;
             };
             self.carry_out(at, action, &after)?;

@@ -27,7 +27,8 @@ impl ConcreteRun<'_> {
                 class,
                 ending,
                 abandoned,
-            } => self.settle(client, class, ending, abandoned)?,
+                broken,
+            } => self.settle(client, class, ending, (abandoned, broken))?,
             Note::Taken { client, message } => {
                 let index = self.find(client, &message)?;
                 self.hand = Some(self.parcels.remove(index));

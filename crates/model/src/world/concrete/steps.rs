@@ -3,7 +3,6 @@
 use lockproof_trace::{self as trace, Event, Source, Step};
 
 use super::ConcreteRun;
-use crate::lock::Phase;
 use crate::world::catalogue::Safety;
 use crate::world::layout::State;
 use crate::world::system::PropertySet;
@@ -111,10 +110,7 @@ impl<'w> ConcreteRun<'w> {
         let phase = match view.phase {
             _ if crashed => "crashed",
             _ if self.world.paused(state, client).is_some() => "paused",
-            Phase::Idle => "idle",
-            Phase::Acquiring => "acquiring",
-            Phase::Held => "held",
-            Phase::Releasing => "releasing",
+            phase => phase.name(),
         };
         trace::ClientView {
             phase: phase.into(),

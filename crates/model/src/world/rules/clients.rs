@@ -3,13 +3,14 @@
 use super::Visit;
 use super::{OVERFLOW_GENERATIONS, OVERFLOW_POISON, OVERFLOW_TABLE, Successor};
 use crate::lock::{Kept, Mode, Op, Phase};
-use crate::world::catalogue::Fault;
+use crate::world::catalogue::{Fault, Safety};
 use crate::world::client::{Symbolic, THREADS};
 use crate::world::closure::Missing;
 use crate::world::layout::State;
 use crate::world::log::{Log, Note, Retired};
 use crate::world::message::{Content, Message};
 use crate::world::moves::{Act, Move};
+use crate::world::system::{Action, System};
 use crate::world::tables::NONE;
 use crate::world::world::World;
 
@@ -65,10 +66,18 @@ impl<L: Log> Successor<'_, L> {
             class: after,
             ending: emitted.ending,
             abandoned: emitted.abandoned,
+            broken: emitted.broken,
         });
+        if emitted.broken > 0 {
+            self.violate(Safety::Assertion);
+        }
         if let Some((op, ending)) = emitted.ending {
             self.end(client, op, ending, before, after, counted);
-            self.state.set(fields.effective, 0);
+            // A background thread that says that the lock is lost ends no operation.
+            let phase = world.tables.facts[usize::from(after)].phase;
+            if matches!(phase, Phase::Idle | Phase::Held) {
+                self.state.set(fields.effective, 0);
+            }
         }
         if !world.tables.facts[usize::from(after)].believes {
             self.state.set(fields.overrun, 0);
@@ -85,6 +94,7 @@ impl<L: Log> Successor<'_, L> {
         self.state.set(fields.effective, 0);
         self.state.set(fields.grace, 0);
         self.begin_attempt(client);
+        self.begin_watch(client, op);
         let fresh = op.mode().is_some() && holds == 0;
         let retirement = fresh.then(|| {
             let class = self.state.get(fields.local) as u16;
@@ -170,6 +180,7 @@ impl<L: Log> Successor<'_, L> {
             fields.asked,
             fields.hampered,
             fields.late,
+            fields.mine,
         ] {
             self.state.set(field, 0);
         }
@@ -218,6 +229,7 @@ impl<L: Log> Successor<'_, L> {
                 class,
                 ending: None,
                 abandoned: 0,
+                broken: 0,
             });
         }
     }
@@ -306,7 +318,7 @@ impl World {
         let fields = &self.clients[index];
         let class = state.get(fields.local) as u16;
         let facts = &self.tables.facts[usize::from(class)];
-        for op in Op::ALL {
+        for op in self.tables.operations.iter().copied() {
             if self.tables.step(class, Symbolic::Call(op)).is_some() {
                 let mut step = Successor::from(self, state);
                 step.call(index, op);
@@ -349,6 +361,26 @@ impl World {
             step.feed(index, Symbolic::Choose { thread, value });
             step.finish_act(client, Act::Choose(thread, value), visit);
         }
+    }
+
+    /// Where a path ends in the midst of what a client does, at an open comparison: how the
+    /// client goes on if everything happens at ticks.
+    pub(in crate::world) fn rest_at_ticks(&self, state: &State) -> Option<(Action, State)> {
+        let open = |client| Some((client, self.open_thread(state, client)?));
+        let (client, thread) = (0..self.clients.len()).find_map(open)?;
+        let facts = &self.tables.facts[usize::from(self.class(state, client))];
+        let goes_on = Move::Choose {
+            client: client as u8,
+            thread,
+            value: facts.at_ticks[usize::from(thread)],
+        };
+        let mut rest = None;
+        self.edges(state, &mut |transition| {
+            if transition.action == goes_on.encode() {
+                rest.get_or_insert((transition.action, transition.state));
+            }
+        });
+        rest
     }
 
     /// The tick that made a command time out passed over a client that spins: its

@@ -58,6 +58,7 @@ impl<L: Log> Successor<'_, L> {
     /// replica ever got.
     fn promote(&mut self, node: usize, lost: usize) {
         let world = self.world;
+        self.doubt_holders(node);
         let fields = world.nodes[node];
         let promoted = lost.checked_sub(1);
         let promoted = promoted.map_or(fields.keyspace, |writes| fields.history[writes]);

@@ -3,7 +3,7 @@
 //! Work is shorter than the lease unless `overrun` is on. Where the lock states no
 //! validity, the lease counts from when the client sent the command that got it the
 //! lock: an attempt that failed before does not count, one whose end nobody knows
-//! does.
+//! does. A renewal that took effect starts it anew, as a nested acquire does.
 
 use super::Successor;
 use crate::lock::Phase;
@@ -13,7 +13,7 @@ use crate::world::log::Log;
 use crate::world::world::World;
 
 impl<L: Log> Successor<'_, L> {
-    /// The counter of the acquire that runs.
+    /// The counter of the acquire or renewal that runs.
     fn attempt(&self, client: usize) -> Field {
         let fields = &self.world.clients[client];
         let holds = self.world.tables.facts[self.state.get(fields.local)].holds;
@@ -24,9 +24,10 @@ impl<L: Log> Successor<'_, L> {
         }
     }
 
-    fn acquires(&self, client: usize) -> bool {
+    /// An acquire or a renewal runs.
+    fn prolongs(&self, client: usize) -> bool {
         let class = self.state.get(self.world.clients[client].local);
-        self.world.tables.facts[class].phase == Phase::Acquiring
+        prolongs(self.world.tables.facts[class].phase)
     }
 
     /// An operation begins.
@@ -38,7 +39,7 @@ impl<L: Log> Successor<'_, L> {
 
     /// The client sent so many commands.
     pub(super) fn count_attempt(&mut self, client: usize, sent: usize) {
-        if !self.world.tables.counts_leases || !self.acquires(client) {
+        if !self.world.tables.counts_leases || !self.prolongs(client) {
             return;
         }
         let asked = self.world.clients[client].asked;
@@ -55,7 +56,7 @@ impl<L: Log> Successor<'_, L> {
     /// A command that got the client an entry, or a new end of it, is executed: the lease
     /// counts from when that was sent, whatever marks were left before.
     pub(super) fn restart_attempt(&mut self, client: usize) {
-        if !self.world.tables.counts_leases || !self.acquires(client) {
+        if !self.world.tables.counts_leases || !self.prolongs(client) {
             return;
         }
         let attempt = self.attempt(client);
@@ -69,7 +70,7 @@ impl<L: Log> Successor<'_, L> {
     /// now, and nothing is on its way, its next command is another attempt; gives
     /// what this one has counted.
     pub(super) fn end_attempt(&mut self, client: usize) -> usize {
-        if !self.world.tables.counts_leases || !self.acquires(client) {
+        if !self.world.tables.counts_leases || !self.prolongs(client) {
             return 0;
         }
         let attempt = self.attempt(client);
@@ -81,7 +82,7 @@ impl<L: Log> Successor<'_, L> {
         counted
     }
 
-    /// An acquire succeeded, `counted` after it was sent.
+    /// An acquire succeeded, or a renewal (`nested`), `counted` after it was sent.
     pub(super) fn begin_lease(&mut self, client: usize, nested: bool, counted: usize) {
         if !self.world.tables.counts_leases {
             return;
@@ -105,7 +106,7 @@ impl<L: Log> Successor<'_, L> {
         if !counts {
             self.state.set(fields.lease, 0);
         }
-        if facts.phase != Phase::Acquiring {
+        if !prolongs(facts.phase) {
             self.state.set(fields.nested, 0);
             self.state.set(fields.asked, 0);
             self.state.set(fields.hampered, 0);
@@ -124,6 +125,11 @@ impl<L: Log> Successor<'_, L> {
             }
         }
     }
+}
+
+/// In an operation from which a lease can count.
+fn prolongs(phase: Phase) -> bool {
+    matches!(phase, Phase::Acquiring | Phase::Renewing)
 }
 
 impl World {

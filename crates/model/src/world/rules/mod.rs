@@ -7,6 +7,7 @@
 
 mod clients;
 mod failover;
+mod held;
 mod lease;
 mod min_replicas;
 mod network;
@@ -223,6 +224,7 @@ impl<'w, L: Log> Successor<'w, L> {
 
     fn finish(mut self, step: Move, visit: &mut Visit<'_, L>) {
         self.swallow();
+        self.watch_holders();
         let transition = Transition {
             action: step.encode(),
             state: self.state,

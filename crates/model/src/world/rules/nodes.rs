@@ -137,6 +137,7 @@ impl<L: Log> Successor<'_, L> {
             },
         });
         self.forget_positions(node);
+        self.doubt_holders(node);
         if fields.synced.exists() {
             self.copy(fields.synced, fields.keyspace);
             self.state.set(fields.lagging, 0);

@@ -45,6 +45,9 @@ impl<L: Log> Successor<'_, L> {
                     self.violate(Safety::Reentrancy);
                 }
             }
+            (None, ending) if op.while_held().is_some() => {
+                self.judge_holders(client, op, ending, is_valid, counted);
+            }
             (None, Ending::Done(Some(true))) => {
                 self.world.reached.succeed(op);
                 // An inner release may just count down.
@@ -86,19 +89,24 @@ impl<L: Log> Successor<'_, L> {
     /// An acquire reported success.
     fn acquired(&mut self, client: usize, nested: bool, valid: bool) {
         let world = self.world;
-        let quorum = usize::from(world.config.quorum());
         if !self.took_lock(client) {
             self.violate(Safety::HonestOutcome);
         }
-        if valid && self.nodes_where(|holders| holders.leased & 1 << client != 0) < quorum {
-            self.violate(Safety::Lease);
-        }
+        self.judge_lease(client, valid);
         let mut others = (0..world.clients.len()).filter(|other| *other != client);
         let excluded = |other: usize| world.exclude(&self.state, client, other);
         if !nested && others.any(|other| world.believes(&self.state, other) && excluded(other)) {
             self.violate(Safety::Belief);
         }
         self.judge_validity(client);
+    }
+
+    /// An acquire or a renewal reported success.
+    pub(super) fn judge_lease(&mut self, client: usize, valid: bool) {
+        let quorum = usize::from(self.world.config.quorum());
+        if valid && self.nodes_where(|holders| holders.leased & 1 << client != 0) < quorum {
+            self.violate(Safety::Lease);
+        }
     }
 
     /// The client may have become valid: nobody else may be, but readers beside readers.
@@ -195,9 +203,10 @@ impl<L: Log> Successor<'_, L> {
                 }
             }
         }
-        if effect.created && message.thread != 0 {
+        if effect.created && (message.thread != 0 || self.is_holders(client, message)) {
             self.violate(Safety::Lease);
         }
+        self.watch_write(client, message, effect);
         if message.awaited {
             self.take_effect(client, usize::from(message.node), effect);
             if effect.leased {
@@ -206,7 +215,8 @@ impl<L: Log> Successor<'_, L> {
         }
     }
 
-    /// The command belongs to a release, or to a background thread.
+    /// The command belongs to a release, to a holder's operation, or to a background
+    /// thread.
     fn takes_back(&self, client: usize, message: &Message) -> bool {
         let tables = &self.world.tables;
         let Content::Request(command) = message.content else {
@@ -216,6 +226,7 @@ impl<L: Log> Successor<'_, L> {
         message.thread != 0
             || tables.releases[usize::from(command)]
             || message.awaited && phase == Phase::Releasing
+            || self.is_holders(client, message)
     }
 
     /// The running operation of the client took effect on a node. Which nodes
@@ -227,9 +238,9 @@ impl<L: Log> Successor<'_, L> {
         let before = self.state.get(fields.effective);
         let all = (1 << world.nodes.len()) - 1;
         let took = match phase {
-            Phase::Acquiring => effect.wrote,
+            Phase::Acquiring | Phase::Renewing => effect.wrote,
             Phase::Releasing => effect.wrote || effect.deleted,
-            Phase::Idle | Phase::Held => return,
+            Phase::Idle | Phase::Held | Phase::Asking => return,
         };
         let nodes = if took {
             before | 1 << node

@@ -72,6 +72,8 @@ impl Tables {
             acknowledged,
             subscriptions,
             publications,
+            holders_own,
+            operations,
         } = self;
         let mut feed = Feed(Sha256::new());
         (config, needs, class_of.first(), inputs).hash(&mut feed);
@@ -85,6 +87,7 @@ impl Tables {
         ];
         (kinds, durations, counts).hash(&mut feed);
         (releases, facts, next, output, outputs).hash(&mut feed);
+        (holders_own, operations).hash(&mut feed);
         (server_command, local_reply, executions, refusals).hash(&mut feed);
         (keyspaces, tick, jump, emptied, holders).hash(&mut feed);
         (age_command, age_reply, generations, blurred).hash(&mut feed);
