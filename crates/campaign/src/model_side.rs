@@ -92,7 +92,7 @@ impl<'s> ModelSide<'s> {
         drop(bound);
         let options = CheckOptions {
             sizes: sizes.clone(),
-            properties: group.properties()?,
+            properties: group.properties(file.fair)?,
             explore: ExploreOptions {
                 states_max: Some(self.config.states_max),
                 ..self.explore.clone()

@@ -58,6 +58,8 @@ pub struct LockFile {
     /// A background thread renews the lease for as long as the lock is held, so the
     /// holder's work may take any time.
     pub renews: bool,
+    /// It claims that whoever keeps trying acquires: it is asked for starvation-freedom.
+    pub fair: bool,
     /// What its keys are.
     pub keys: Keys,
     /// How many servers.
@@ -150,6 +152,7 @@ impl LockFile {
             listens: code.reads_global("wait"),
             reentrant: false,
             renews: false,
+            fair: false,
             keys: Keys::default(),
             nodes: NodeCount {
                 default: 1,
@@ -186,6 +189,7 @@ impl LockFile {
         fields.operations(file.operations())?;
         file.reentrant = fields.flag("reentrant")?;
         file.renews = fields.flag("renews")?;
+        file.fair = fields.flag("fair")?;
         file.keys = fields.keys()?;
         file.nodes = fields.nodes()?;
         (file.params, file.checked_params) = fields.params()?;

@@ -22,10 +22,11 @@ pub(super) const MODES: [Op; 3] = [Op::Release, Op::AcquireRead, Op::AcquireWrit
 pub(super) const UNCALLED: [&str; 2] = ["renew", "try_acquire"];
 
 /// Its other fields.
-pub(super) const FIELDS: [&str; 11] = [
+pub(super) const FIELDS: [&str; 12] = [
     "about",
     "name",
     "description",
+    "fair",
     "keys",
     "nodes",
     "params",
