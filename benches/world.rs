@@ -7,7 +7,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use lockproof_model::check::{CheckOptions, Checker, ExploreOptions, Guard, Observer, Sizes};
 use lockproof_model::lock::LockFile;
 use lockproof_model::world::System;
-use lockproof_model::world::catalogue::{Fault, PROPERTIES, Switch};
+use lockproof_model::world::catalogue::{Fault, Property, Switch};
 use lockproof_model::world::walk::random_walk;
 
 struct Silent;
@@ -25,7 +25,7 @@ fn file(name: &str) -> LockFile {
 fn options(file: &LockFile, walks: u32) -> CheckOptions {
     CheckOptions {
         sizes: Sizes::for_file(file),
-        properties: PROPERTIES.iter().map(|info| info.property).collect(),
+        properties: Property::usual(false),
         explore: ExploreOptions {
             workers: 2,
             ..ExploreOptions::default()

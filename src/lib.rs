@@ -90,7 +90,8 @@ pub mod check {
         Observer, Progress, ShouldStop, Sizes, Verdict,
     };
     pub use lockproof_model::world::catalogue::{
-        Branching, FAULTS, Fault, FaultInfo, PROPERTIES, Property, PropertyInfo, Safety, Switch,
+        Branching, FAULTS, Fair, Fault, FaultInfo, PROPERTIES, Property, PropertyInfo, Safety,
+        Switch,
     };
 }
 

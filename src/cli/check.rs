@@ -80,6 +80,7 @@ pub fn run(args: Args) -> Ended {
     let _watched = supervisor::watch(timeout, &format!("the check of {}", args.lock.lock));
     let should_stop = screen::should_stop();
     let plan = args.lock.plan(&should_stop)?;
+    let properties = plan.asked(properties);
     let explore = ExploreOptions {
         workers: args.workers,
         states_max: Some(args.max_states),

@@ -109,6 +109,7 @@ pub fn run(args: Args) -> Ended {
         .map_err(Failure::internal)?;
     let _watched = supervisor::watch(timeout, &format!("the frontier of {}", args.lock.lock));
     let plan = args.lock.plan(&screen::should_stop())?;
+    let properties = plan.asked(properties);
     let (mut faults, alone): (Vec<Switch>, Vec<Switch>) =
         plan.faults().partition(|switch| switch.fault.joins_all());
     let combined = faults.len() as u32;

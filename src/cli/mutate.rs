@@ -66,6 +66,7 @@ pub fn run(args: Args) -> Ended {
         .map_err(Failure::internal)?;
     let _watched = supervisor::watch(timeout, &format!("the mutants of {}", args.lock.lock));
     let plan = args.lock.plan(&screen::should_stop())?;
+    let properties = plan.asked(properties);
     let threads = match args.workers {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         workers => workers,

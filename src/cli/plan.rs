@@ -164,6 +164,14 @@ impl LockPlan {
         all.into_iter()
     }
 
+    /// The properties that were named, or else the usual ones of the lock.
+    pub fn asked(&self, named: Vec<Property>) -> Vec<Property> {
+        match named.is_empty() {
+            true => Property::usual(self.file.fair),
+            false => named,
+        }
+    }
+
     /// The options of a check with this plan.
     pub fn options(&self, properties: Vec<Property>, explore: ExploreOptions) -> CheckOptions {
         CheckOptions {
@@ -264,11 +272,9 @@ fn near(trace: &Path) -> Vec<LockFile> {
         .collect()
 }
 
-/// The properties with these ids; all of them if none is named.
+/// The properties with these ids; none if none is named, which then are the usual ones
+/// ([`Plan::asked`]).
 pub fn properties(ids: &[String]) -> Result<Vec<Property>, Failure> {
-    if ids.is_empty() {
-        return Ok(PROPERTIES.iter().map(|info| info.property).collect());
-    }
     let known: Vec<&str> = PROPERTIES.iter().map(|info| info.id).collect();
     ids.iter()
         .map(|id| {

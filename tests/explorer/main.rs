@@ -3,5 +3,7 @@
 #[path = "../support/explorer/mod.rs"]
 mod explorer_support;
 
+mod fair;
 mod search;
 mod stateright;
+mod trouble;

@@ -8,9 +8,7 @@ use lockproof_model::check::{
     Verdict,
 };
 use lockproof_model::lock::LockFile;
-use lockproof_model::world::catalogue::{
-    Branching, PROPERTIES, Property, Safety, SizeUnit, Switch,
-};
+use lockproof_model::world::catalogue::{Branching, Property, Safety, SizeUnit, Switch};
 use lockproof_redis::ScriptEngine;
 use lockproof_trace::{Story, Trace, story};
 
@@ -124,7 +122,7 @@ pub fn compare_file(question: &Question, file: &LockFile, effort: Effort, outcom
     let end = Instant::now() + PATIENCE;
     let options = CheckOptions {
         sizes: sizes.clone(),
-        properties: PROPERTIES.iter().map(|info| info.property).collect(),
+        properties: Property::usual(false),
         explore: ExploreOptions {
             workers: 1,
             states_max: Some(effort.states),
@@ -287,6 +285,11 @@ fn judge(
             }
             None
         }
+        // What these two ask is not searched for here; their traces are followed.
+        (Verdict::Holds, Property::Branching(Branching::FaultTolerance) | Property::Fair(_)) => {
+            outcome.holds += 1;
+            None
+        }
         (Verdict::Holds, Property::Branching(Branching::DeadlockFreedom)) => {
             outcome.holds += 1;
             // Where clients spin, time stands still in this search.
@@ -310,6 +313,7 @@ fn judge(
             };
             let property = match property {
                 Property::Safety(property) => property,
+                Property::Branching(Branching::FaultTolerance) | Property::Fair(_) => return None,
                 Property::Branching(Branching::DeadlockFreedom) => {
                     return stuck(readable, &followed)
                         .then(|| difference("not-stuck", text(trace)))

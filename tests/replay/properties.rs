@@ -86,8 +86,10 @@ pub async fn judge(file: &LockFile, lock: &str, words: &str, expected: &str, tol
             }
         }
         for info in &PROPERTIES {
-            // No step says of itself that nobody can acquire any more.
-            let unsaid = info.id == DEADLOCK && stuck;
+            // No step says of itself that nobody can acquire any more, and none what nobody
+            // asked for.
+            let unsaid = info.property.on_demand()
+                || [DEADLOCK, "fault-tolerance"].contains(&info.id) && stuck;
             if says(trace, info.id) || unsaid {
                 continue;
             }

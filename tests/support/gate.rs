@@ -108,6 +108,7 @@ impl Script {
                 assumptions: Vec::new(),
                 property: None,
                 seed: None,
+                repeats: None,
                 steps: Vec::new(),
             },
             file,

@@ -123,7 +123,7 @@ impl Config {
         }
         for group in &config.group {
             group.sets()?;
-            group.properties()?;
+            group.properties(false)?;
         }
         Ok(config)
     }
@@ -175,14 +175,15 @@ impl Group {
         })
     }
 
-    /// The properties to answer for.
+    /// The properties to answer for: those that are named, or the usual ones of a lock that
+    /// claims to be fair or does not.
     ///
     /// # Errors
     /// If an id is unknown.
-    pub fn properties(&self) -> Result<Vec<Property>, ConfigError> {
+    pub fn properties(&self, fair: bool) -> Result<Vec<Property>, ConfigError> {
         let all = lockproof_model::world::catalogue::PROPERTIES;
         if self.properties.is_empty() {
-            return Ok(all.map(|info| info.property).to_vec());
+            return Ok(Property::usual(fair));
         }
         self.properties
             .iter()

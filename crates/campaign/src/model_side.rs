@@ -120,7 +120,7 @@ impl<'s> ModelSide<'s> {
             false => sizes.fitted(&file, chosen, &self.explore.should_stop),
         };
         drop(bound);
-        let properties = group.properties()?;
+        let properties = group.properties(file.fair)?;
         let options = CheckOptions {
             sizes: sizes.clone(),
             properties: properties.clone(),

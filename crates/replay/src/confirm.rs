@@ -20,15 +20,18 @@ use super::rig::{EFFECT, NO_LOST_WAKE_UP, READ_WRITE};
 use super::run::Replay;
 use super::watch::Completed;
 
+/// The property that asks what servers can do that are left.
+const FAULT_TOLERANCE: &str = "fault-tolerance";
+
 /// What was looked for, and whether it was there.
-struct Sight {
-    expected: &'static str,
-    seen: bool,
-    evidence: Vec<String>,
+pub(super) struct Sight {
+    pub expected: &'static str,
+    pub seen: bool,
+    pub evidence: Vec<String>,
 }
 
 impl Sight {
-    fn of(expected: &'static str, evidence: Vec<String>) -> Sight {
+    pub(super) fn of(expected: &'static str, evidence: Vec<String>) -> Sight {
         Sight {
             expected,
             seen: !evidence.is_empty(),
@@ -48,8 +51,9 @@ impl Replay<'_> {
         let holders = self.holders(&mut evidence);
         // A server that stands still would not say what it has. Nothing waits there:
         // whatever the trace did not execute is held in the proxies.
+        self.lasts = property == FAULT_TOLERANCE;
         for node in 0..self.trace.setup.nodes {
-            if self.rig.paused[self.rig.place(node)?] {
+            if !self.lasts && self.rig.paused[self.rig.place(node)?] {
                 self.rig.resume_server(node).await?;
             }
         }
@@ -77,6 +81,9 @@ impl Replay<'_> {
             "no-orphan" => self.orphans().await?,
             "honest-outcome" => self.false_success().await?,
             "deadlock-freedom" => self.nobody_can_acquire().await?,
+            FAULT_TOLERANCE => self.majority_is_not_enough().await?,
+            "starvation-freedom" => self.starves(),
+            "no-orphan-at-once" => self.left_at_once().await?,
             NO_LOST_WAKE_UP => Sight::of(
                 "a client that waits for a message, while the lock is free and none is on its way",
                 self.sightings(),
@@ -165,7 +172,7 @@ impl Replay<'_> {
         Ok(server.clock().map_or(0, |clock| clock.now_ms()))
     }
 
-    fn quorum(&self) -> usize {
+    pub(super) fn quorum(&self) -> usize {
         usize::from(self.trace.setup.nodes) / 2 + 1
     }
 
@@ -180,7 +187,7 @@ impl Replay<'_> {
         watch.map_or_else(Vec::new, |watch| std::mem::take(&mut watch.ends))
     }
 
-    async fn contents(&mut self) -> Result<Vec<Content>, Stop> {
+    pub(super) async fn contents(&mut self) -> Result<Vec<Content>, Stop> {
         let mut contents = Vec::new();
         for node in 0..self.trace.setup.nodes {
             contents.push(self.node_content(node).await?);
@@ -410,7 +417,7 @@ impl Replay<'_> {
         ))
     }
 
-    async fn nobody_can_acquire(&mut self) -> Result<Sight, Stop> {
+    pub(super) async fn nobody_can_acquire(&mut self) -> Result<Sight, Stop> {
         let setup = &self.trace.setup;
         let lease = setup.ttl_ms / setup.tick_ms + 1;
         let alive = |client: &u8| !self.clients[usize::from(*client)].crashed;

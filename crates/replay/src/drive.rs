@@ -3,7 +3,8 @@
 //! Two properties speak of what could follow: that nobody can acquire any more, and
 //! that nobody can acquire before a lease is over. So the gate goes on where the trace
 //! ends. Whatever only a fault holds up comes free: paused clients and servers go on,
-//! cut links work, replicas are in touch. Then commands are executed at once, replies
+//! cut links work, replicas are in touch. (Where a property asks what is possible without
+//! repairs, servers that are gone or stand still and links that are cut stay so.) Then commands are executed at once, replies
 //! are delivered, threads run when their time comes, and clocks advance by a tick when
 //! all that is left to do is to wait.
 
@@ -73,10 +74,12 @@ impl Tried {
 impl Replay<'_> {
     /// Ends whatever holds clients, servers and links up.
     pub(super) async fn end_faults(&mut self) -> Result<(), Stop> {
-        self.cut.clear();
-        self.mute.clear();
-        for link in self.deaf.clone() {
-            self.hears_again(link).await?;
+        if !self.lasts {
+            self.cut.clear();
+            self.mute.clear();
+            for link in self.deaf.clone() {
+                self.hears_again(link).await?;
+            }
         }
         for client in 0..self.trace.setup.clients {
             let state = self.state(client)?;
@@ -86,6 +89,15 @@ impl Replay<'_> {
             }
         }
         for node in 0..self.trace.setup.nodes {
+            if self.lasts && self.rig.is_down(node) {
+                for client in 0..self.trace.setup.clients {
+                    self.rig.wires.refuse(client, node).await?;
+                }
+                continue;
+            }
+            if self.lasts && self.rig.paused[self.rig.place(node)?] {
+                continue;
+            }
             if self.rig.paused[self.rig.place(node)?] {
                 self.note("did", format!("node {node} goes on"));
                 self.rig.resume_server(node).await?;
@@ -168,6 +180,11 @@ impl Replay<'_> {
     async fn collect(&mut self, tried: &mut Tried) -> Result<(), Stop> {
         for client in 0..self.trace.setup.clients {
             while let Some(sent) = self.state(client)?.sent.pop_front() {
+                if self.lasts && self.rig.is_down(sent.node) {
+                    self.hears_of_refusal(client, sent.node, sent.thread)
+                        .await?;
+                    continue;
+                }
                 let number = self.messages.keys().map(|key| key.2).max().unwrap_or(0) + 1;
                 let held = self
                     .rig
@@ -194,6 +211,9 @@ impl Replay<'_> {
             let Some(message) = self.messages.get(&key) else {
                 continue;
             };
+            if self.is_swallowed(key, &message.stage) {
+                continue;
+            }
             let awaited = message.awaited;
             match (message.fate, &message.stage) {
                 // What a client that died had not sent is never sent.
@@ -230,6 +250,21 @@ impl Replay<'_> {
             }
         }
         self.pass_messages_on().await
+    }
+
+    /// While trouble lasts: what is sent on a cut link goes no further, and neither does what
+    /// goes to a server that stands still.
+    fn is_swallowed(&self, (client, node, _): Key, stage: &Stage) -> bool {
+        let stands = |node| {
+            let place = self.rig.place(node);
+            place.is_ok_and(|place| self.rig.paused[place])
+        };
+        self.lasts
+            && match stage {
+                Stage::Request(_) => self.cut.contains(&(client, node)) || stands(node),
+                Stage::Reply(_) | Stage::Push(_) => self.mute.contains(&(client, node)),
+                Stage::Blocked(_) | Stage::Unsent(_) | Stage::Gone => false,
+            }
     }
 
     /// A WAIT is passed on and answered, or its node holds it back.

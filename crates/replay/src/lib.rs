@@ -21,6 +21,7 @@ mod compare;
 mod confirm;
 mod content;
 mod drive;
+mod endless;
 mod failover;
 mod fault;
 mod held;

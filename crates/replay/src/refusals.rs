@@ -74,6 +74,23 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// Its server is gone for good, and refuses whoever calls: the client hears of it at once.
+    pub(super) async fn hears_of_refusal(
+        &mut self,
+        client: u8,
+        of_node: u8,
+        by_thread: u8,
+    ) -> Result<(), Stop> {
+        let awaiting = format!("that node {of_node} refuses thread {by_thread}");
+        let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
+        let process = self.rig.client(client)?;
+        process.receive_where(&awaiting, refusal).await?;
+        self.note("wire", format!("node {of_node} refuses client {client}"));
+        let id = self.rig.client(client)?.fresh_id();
+        let thread = by_thread;
+        self.input(client, ToClient::Hear { id, thread }).await
+    }
+
     /// A definite failure is a refused connection, which happens before the
     /// bytes are seen; so it is prepared before the step that leads to it.
     pub(super) async fn refuse_what_will_be_refused(&mut self) -> Result<(), Stop> {

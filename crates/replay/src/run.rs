@@ -15,6 +15,7 @@ use lockproof_lab::client::protocol::{
 use lockproof_trace::{Event, FaultEvent, Outcome, Step, Trace};
 
 use super::compare::{self, Mismatch, command_text};
+use super::endless::Boundary;
 use super::messages::{Messages, cause_text};
 use super::report::Happening;
 use super::rig::{LogBytes, Rig};
@@ -42,6 +43,10 @@ pub(super) struct Replay<'a> {
     pub deaf: BTreeSet<(u8, u8)>,
     /// Subscriptions whose client has closed their connection.
     pub closed: Vec<(u8, u8)>,
+    /// What is down, cut or stands still at the trace's end stays so.
+    pub lasts: bool,
+    /// What was there when rounds of an endless run began.
+    pub boundaries: Vec<Boundary>,
     /// What is noted for the violated property, if the trace names one.
     pub watch: Option<Watch>,
 }
@@ -112,6 +117,8 @@ impl<'a> Replay<'a> {
             mute: BTreeSet::new(),
             deaf: BTreeSet::new(),
             closed: Vec::new(),
+            lasts: false,
+            boundaries: Vec::new(),
         }
     }
 
@@ -120,6 +127,7 @@ impl<'a> Replay<'a> {
         self.note_synced(None).await?;
         for (at, step) in self.trace.steps.iter().enumerate() {
             self.at = at;
+            self.look_at_boundary(at).await?;
             if !is_consequence(&step.event) && !is_loss(&step.event) {
                 self.nothing_left_over()?;
                 self.refuse_what_will_be_refused().await?;
@@ -132,6 +140,7 @@ impl<'a> Replay<'a> {
             }
         }
         self.nothing_left_over()?;
+        self.look_at_boundary(self.trace.steps.len()).await?;
         self.nothing_more_arrives().await
     }
 

@@ -148,6 +148,8 @@ pub fn to_json(trace: &Trace) -> String {
         assumptions: &'a [super::Assumption],
         property: &'a Option<String>,
         seed: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        repeats: &'a Option<super::Repeats>,
     }
     // Without `..`: a new field of the trace must not be forgotten here.
     let Trace {
@@ -157,6 +159,7 @@ pub fn to_json(trace: &Trace) -> String {
         assumptions,
         property,
         seed,
+        repeats,
         steps,
     } = trace;
     let head = Head {
@@ -166,6 +169,7 @@ pub fn to_json(trace: &Trace) -> String {
         assumptions,
         property,
         seed: *seed,
+        repeats,
     };
     // Writing to memory cannot fail, and every map key here is a string.
     let head = serde_json::to_string_pretty(&head).expect("plain data");

@@ -59,8 +59,32 @@ pub struct Trace {
     pub property: Option<String>,
     /// The seed of a random walk; `None` for a counterexample.
     pub seed: Option<u64>,
+    /// The run is endless: from some step on it goes round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
     /// What happened, in order.
     pub steps: Vec<Step>,
+}
+
+/// How an endless run goes on: the same steps again and again, of which the trace has a few
+/// rounds. (Tokens, times and the numbers of messages are new in each.)
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repeats {
+    /// The client that never gets what it tries to get.
+    pub client: u8,
+    /// The operation that it calls again and again.
+    pub op: String,
+    /// The numbers (from 1) of the steps with which rounds begin. Each ends where the next
+    /// begins, the last one with the trace.
+    pub rounds: Vec<u32>,
+}
+
+impl Repeats {
+    /// The number of the first round's last step.
+    pub fn first_end(&self) -> Option<usize> {
+        self.rounds.get(1).map(|next| *next as usize - 1)
+    }
 }
 
 impl Trace {

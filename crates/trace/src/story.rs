@@ -59,8 +59,22 @@ pub fn story(trace: &Trace, options: &Story) -> String {
     let mut out = teller.title();
     let mut previous: Vec<ClientView> = Vec::new();
     let mut i = 0;
+    let [begins, again] = rounds(trace);
     while i < trace.steps.len() {
-        let quiet = quiet_ticks(&trace.steps[i..], &previous);
+        if i == begins {
+            out += &teller.round("from here on it repeats, for ever");
+        }
+        if i == again {
+            out += &teller.round(&format!(
+                "and so on: steps {} to {} are the same again",
+                i + 1,
+                trace.steps.len()
+            ));
+            break;
+        }
+        let end = [begins, again, trace.steps.len()];
+        let end = end.into_iter().filter(|end| *end > i).min();
+        let quiet = quiet_ticks(&trace.steps[i..end.unwrap_or(i)], &previous);
         if quiet > 1 {
             out += &teller.ticks(i, quiet);
             i += quiet;
@@ -78,6 +92,14 @@ pub fn story(trace: &Trace, options: &Story) -> String {
         i += 1;
     }
     out + &teller.end()
+}
+
+/// Before which steps the first two rounds of an endless run begin; beyond all steps if it is
+/// none.
+fn rounds(trace: &Trace) -> [usize; 2] {
+    let rounds = trace.repeats.iter().flat_map(|repeats| &repeats.rounds);
+    let mut starts = rounds.map(|step| (*step as usize).saturating_sub(1));
+    [(); 2].map(|()| starts.next().unwrap_or(usize::MAX))
 }
 
 /// Number of leading ticks that change nothing worth a line.
@@ -173,6 +195,16 @@ impl<'a> Teller<'a> {
             true => format!("{style}{text}{style:#}"),
             false => text.to_string(),
         }
+    }
+
+    /// A line across the page.
+    fn round(&self, text: &str) -> String {
+        let text = cut(&format!("     ══ {text} "), self.width);
+        let rest = self.width.saturating_sub(text.width());
+        format!(
+            "{}\n",
+            self.paint(FAULT, &format!("{text}{}", "═".repeat(rest)))
+        )
     }
 
     fn client_style(&self, client: u8) -> Style {
@@ -355,7 +387,15 @@ impl<'a> Teller<'a> {
             if let Some(meaning) = self.options.meaning {
                 say(Style::new(), format!("  {meaning}"));
             }
-            if let Some(who) = believers(&self.trace.steps[step - 1]) {
+            if let Some(repeats) = &self.trace.repeats {
+                say(
+                    Style::new(),
+                    format!(
+                        "  For ever {} tries again and again and never acquires.",
+                        words::client(repeats.client)
+                    ),
+                );
+            } else if let Some(who) = believers(&self.trace.steps[step - 1]) {
                 say(Style::new(), format!("  {who}"));
             }
         } else {
@@ -407,7 +447,7 @@ fn believers(step: &Step) -> Option<String> {
 }
 
 /// Who acts, with an arrow for what travels, and the client whose colour it has.
-fn who(event: &Event) -> (String, Option<u8>) {
+pub(crate) fn who(event: &Event) -> (String, Option<u8>) {
     let arrow = |client: &u8, arrow: &str, node: &u8| {
         format!("{} {arrow} {}", words::client(*client), words::node(*node))
     };

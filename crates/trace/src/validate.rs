@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockproof_input::files;
 use lockproof_redis::Reply;
 
-use super::{Event, Setup, Step, Trace, words};
+use super::story::who;
+use super::{Event, FaultEvent, Setup, Step, Trace, words};
 
 /// Where a trace contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +37,7 @@ pub enum Inconsistency {
 pub fn validate(trace: &Trace) -> Result<(), Inconsistency> {
     setup(&trace.setup).map_err(Inconsistency::Setup)?;
     head(trace).map_err(Inconsistency::Setup)?;
+    repeats(trace).map_err(Inconsistency::Setup)?;
     let mut run = Progress::new(&trace.setup);
     for (i, step) in trace.steps.iter().enumerate() {
         run.step(step).map_err(|problem| Inconsistency::Step {
@@ -140,6 +142,70 @@ fn head(trace: &Trace) -> Result<(), String> {
         ),
         None => Ok(()),
     }
+}
+
+/// Most rounds of an endless run that a trace shows.
+const ROUNDS_MAX: usize = 16;
+
+/// Rounds are at least two, one behind the other to the end, and the same happens in each.
+fn repeats(trace: &Trace) -> Result<(), String> {
+    let Some(repeats) = &trace.repeats else {
+        return Ok(());
+    };
+    let (clients, op) = (trace.setup.clients, repeats.op.as_str());
+    ensure(repeats.client < clients, || {
+        format!(
+            "repeats.client is {}, but there are {clients} clients",
+            repeats.client
+        )
+    })?;
+    ensure(OPERATIONS.contains(&op) && op != "release", || {
+        format!(
+            "repeats.op is {:?}, which acquires nothing",
+            words::shorten(op, 40)
+        )
+    })?;
+    let rounds = &repeats.rounds;
+    let count = rounds.len();
+    ensure((2..=ROUNDS_MAX).contains(&count), || {
+        format!("repeats.rounds has {count} rounds, but needs 2 to {ROUNDS_MAX}")
+    })?;
+    let begins = |step: &u32| (1..=trace.steps.len()).contains(&(*step as usize));
+    ensure(
+        rounds.is_sorted_by(|one, next| one < next) && rounds.iter().all(begins),
+        || "repeats.rounds are not numbers of steps in ascending order".into(),
+    )?;
+    let starts = rounds.iter().map(|step| *step as usize - 1);
+    let ends = starts.clone().skip(1).chain([trace.steps.len()]);
+    let mut first = None;
+    for (number, (start, end)) in starts.zip(ends).enumerate() {
+        let steps = trace.steps[start..end].iter();
+        let kinds = steps
+            .map(|step| &step.event)
+            .filter(|event| !follows(event));
+        let kinds: Vec<_> = kinds
+            .map(|event| (std::mem::discriminant(event), who(event)))
+            .collect();
+        let same = kinds == *first.get_or_insert_with(|| kinds.clone());
+        ensure(same, || {
+            format!(
+                "repeats: round {} does something else than round 1",
+                number + 1
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// How far a replica is behind depends on all that comes later.
+fn follows(event: &Event) -> bool {
+    let Event::Fault { fault } = event else {
+        return false;
+    };
+    matches!(
+        fault,
+        FaultEvent::ReplicaLags { .. } | FaultEvent::ReplicaCatchesUp { .. }
+    )
 }
 
 /// One message's life, as far as it has come.

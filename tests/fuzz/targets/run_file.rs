@@ -35,7 +35,7 @@ fn run(input: &[u8]) {
             for group in &config.group {
                 let sets = group.sets().expect("it was checked when it was read");
                 assert_eq!(sets.len(), group.assumptions.len());
-                let properties = group.properties().expect("so were these");
+                let properties = group.properties(false).expect("so were these");
                 assert!(!properties.is_empty());
             }
         }

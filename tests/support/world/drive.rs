@@ -60,7 +60,7 @@ impl Drive {
             .iter()
             .filter(|info| match info.property {
                 Property::Safety(property) => transition.violates & property.bit() != 0,
-                Property::Branching(_) => false,
+                Property::Branching(_) | Property::Fair(_) => false,
             })
             .map(|info| info.id)
             .collect();

@@ -11,7 +11,7 @@ use lockproof_model::check::{
     CheckError, CheckOptions, CheckResult, Checker, ExploreOptions, Guard, Observer, Sizes, Verdict,
 };
 use lockproof_model::lock::LockFile;
-use lockproof_model::world::catalogue::{Fault, PROPERTIES, Switch};
+use lockproof_model::world::catalogue::{Fault, Property, Switch};
 use lockproof_trace::Trace;
 
 /// A clock that stands still: no test asks how long something took.
@@ -74,7 +74,7 @@ pub fn set(words: &str, ttl_ticks: u8) -> Vec<Switch> {
 pub fn options(sizes: &Sizes, workers: usize) -> CheckOptions {
     CheckOptions {
         sizes: sizes.clone(),
-        properties: PROPERTIES.iter().map(|info| info.property).collect(),
+        properties: Property::usual(false),
         explore: ExploreOptions {
             workers,
             ..ExploreOptions::default()

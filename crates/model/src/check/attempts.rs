@@ -4,19 +4,23 @@ use rustc_hash::FxHashMap;
 
 use super::Path;
 use crate::lock::{Op, Phase};
+use crate::world::catalogue::Branching;
 use crate::world::layout::State;
 use crate::world::moves::Move;
+use crate::world::rules::repairs;
 use crate::world::{Action, System, World};
 
 /// More states than this are not searched for an attempt.
 const STATES_MAX: usize = 50_000;
 
 /// The path, and after it an attempt of each client that runs, one after the other,
-/// as far as attempts end.
-pub(super) fn followed(world: &World, path: &Path<State>) -> Path<State> {
+/// as far as attempts end. Where the property asks what is possible without repairs, there are
+/// none.
+pub(super) fn followed(world: &World, path: &Path<State>, property: Branching) -> Path<State> {
+    let repaired = property != Branching::FaultTolerance;
     let mut path = path.clone();
     for client in 0..world.config.clients {
-        let steps = attempt(world, *path.last(), client);
+        let steps = attempt(world, *path.last(), (client, repaired));
         path.steps.extend(steps);
     }
     path
@@ -24,7 +28,7 @@ pub(super) fn followed(world: &World, path: &Path<State>) -> Path<State> {
 
 /// The shortest way without faults on which an acquire of the client ends; of a
 /// read-write lock one for writing.
-fn attempt(world: &World, start: State, client: u8) -> Vec<(Action, State)> {
+fn attempt(world: &World, start: State, (client, repaired): (u8, bool)) -> Vec<(Action, State)> {
     let mut from: FxHashMap<State, (State, Action)> = FxHashMap::default();
     let mut level = vec![start];
     let phase = |state: &State| world.facade(state, client).phase;
@@ -40,7 +44,8 @@ fn attempt(world: &World, start: State, client: u8) -> Vec<(Action, State)> {
                 let step = Move::decode(next.action);
                 let acts = step.and_then(Move::client) == Some(client);
                 let op = Op::AcquireRead;
-                if step == Some(Move::Call { client, op }) {
+                let repairs = !repaired && step.is_some_and(repairs);
+                if step == Some(Move::Call { client, op }) || repairs {
                     return;
                 }
                 if acquiring && acts && phase(&next.state) == Phase::Idle {

@@ -14,7 +14,8 @@
 //! | `dataflow` | timely: carries states to their owners, keeps levels in step |
 //! | `ledger` | counts, limits, the reason to stop |
 //! | `trace` | shortest paths, found backwards afterwards |
-//! | `sweep` | branching properties, afterwards |
+//! | `branching`, `sweep` | branching properties, afterwards |
+//! | `fair`, `lasso` | endless fair runs on which somebody starves, afterwards |
 //!
 //! What is deterministic: everything in an [`Exploration`] that was not stopped
 //! by `should_stop` (or a panic). A violation counts at the level of its
@@ -22,8 +23,11 @@
 //! level's violations the least source, then the least action is taken.
 
 mod bare;
+mod branching;
 mod dataflow;
 mod engine;
+mod fair;
+mod lasso;
 mod ledger;
 mod prefetch;
 mod sweep;
@@ -35,9 +39,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use branching::{Answer, answers};
 use engine::{Engine, Found, Searched};
+use fair::Fate;
 use ledger::{Ledger, Totals};
-use sweep::Swept;
 
 use crate::world::{Action, GoalSet, System};
 
@@ -70,6 +75,8 @@ pub struct ExploreOptions {
     pub goal: Goal,
     /// Branching properties to decide as well.
     pub branching: GoalSet,
+    /// Look for endless fair runs that starve a pursuit.
+    pub fair: bool,
     /// Asks whether to stop searching. The ways to what was found until then are looked for
     /// all the same, which takes about half as long as the search has.
     pub should_stop: ShouldStop,
@@ -84,6 +91,7 @@ impl Default for ExploreOptions {
             states_max: None,
             goal: Goal::Exhaust,
             branching: 0,
+            fair: false,
             should_stop: Arc::new(|| false),
             give_up: Arc::new(|| false),
         }
@@ -122,6 +130,10 @@ pub enum StopReason {
     Engine(String),
     /// Only so many random runs were followed.
     Simulated(u64),
+    /// More transitions than this limit would have to be kept.
+    Transitions(u64),
+    /// An endless run needs a fault that may be none (see [`System::may_happen`]).
+    MayHappen,
 }
 
 impl fmt::Display for StopReason {
@@ -155,6 +167,15 @@ impl fmt::Display for StopReason {
                 f,
                 "{walks} random runs did not show it, which proves nothing; explore instead"
             ),
+            StopReason::Transitions(limit) => write!(
+                f,
+                "endless runs are looked for among at most {limit} transitions; shrink the model"
+            ),
+            StopReason::MayHappen => write!(
+                f,
+                "whether an endless run goes on depends on how many messages say the same, and \
+                 more than two are not counted"
+            ),
             StopReason::Engine(text) => write!(f, "the search could not run its threads: {text}"),
         }
     }
@@ -174,6 +195,18 @@ impl<S> Path<S> {
     pub fn last(&self) -> &S {
         self.steps.last().map_or(&self.initial, |(_, state)| state)
     }
+}
+
+/// An endless run: a path, and then the same again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lasso<S> {
+    /// Which pursuit starves ([`System::pursuits`]).
+    pub pursuit: usize,
+    /// A shortest path to where it may go round.
+    pub stem: Path<S>,
+    /// One round, in bare states: from the stem's last one back to it. Empty if nothing at all
+    /// happens any more.
+    pub round: Vec<(Action, S)>,
 }
 
 /// What a search found.
@@ -198,6 +231,12 @@ pub struct Exploration<S> {
     /// For each branching property a shortest path to a state from which no way
     /// without faults leads to its goal, if [`ExploreOptions::branching`] asked for it.
     pub stuck: Vec<Option<Path<S>>>,
+    /// Why nothing is known of a branching property though the search is complete.
+    pub undecided: Vec<Option<StopReason>>,
+    /// An endless fair run that starves somebody, if [`ExploreOptions::fair`] asked for it.
+    pub starved: Option<Lasso<S>>,
+    /// Why nothing is known of such runs though the search is complete.
+    pub fair_undecided: Option<StopReason>,
 }
 
 impl<S> Exploration<S> {
@@ -212,7 +251,7 @@ impl<S> Exploration<S> {
                 .collect(),
         };
         let paths =
-            |paths: Vec<Option<Path<S>>>| paths.into_iter().map(|one| one.map(path)).collect();
+            |paths: Vec<Option<Path<S>>>| paths.into_iter().map(|one| one.map(&path)).collect();
         Exploration {
             states: self.states,
             transitions: self.transitions,
@@ -222,6 +261,17 @@ impl<S> Exploration<S> {
             overflow: self.overflow,
             violations: paths(self.violations),
             stuck: paths(self.stuck),
+            undecided: self.undecided,
+            starved: self.starved.map(|lasso| Lasso {
+                pursuit: lasso.pursuit,
+                stem: path(lasso.stem),
+                round: lasso
+                    .round
+                    .iter()
+                    .map(|(action, state)| (*action, to(state)))
+                    .collect(),
+            }),
+            fair_undecided: self.fair_undecided,
         }
     }
 }
@@ -242,7 +292,7 @@ pub fn explore<Y: System + 'static>(
         Ok(search) => search,
         Err(reason) => return Exploration::nothing(reason),
     };
-    search.conclude(&*system, &options)
+    search.conclude(&system, &options)
 }
 
 /// A search that has ended, before its states are asked for paths.
@@ -252,7 +302,7 @@ struct Search<S> {
     properties: usize,
 }
 
-impl<S: Copy + Ord + std::hash::Hash> Search<S> {
+impl<S: Copy + Ord + std::hash::Hash + Send + Sync> Search<S> {
     fn run<Y: System<State = S> + 'static>(
         system: &Arc<Y>,
         options: &ExploreOptions,
@@ -285,25 +335,36 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
         })
     }
 
-    /// Adds paths, and the answers on branching properties.
-    fn conclude<Y: System<State = S>>(
+    /// Adds paths, and the answers on branching properties and on endless runs.
+    fn conclude<Y: System<State = S> + 'static>(
         self,
-        system: &Y,
+        system: &Arc<Y>,
         options: &ExploreOptions,
     ) -> Exploration<S> {
         let mut stop = self.totals.stop.clone();
-        let mut stuck = vec![None; system.branching().len()];
-        for (goal, stuck) in stuck.iter_mut().enumerate().take(8) {
-            if options.branching >> goal & 1 == 0 || stop.is_some() {
-                continue;
+        let count = system.branching().len();
+        let (mut stuck, mut undecided) = (vec![None; count], vec![None; count]);
+        if stop.is_none() {
+            match answers(system, &self.searched, options) {
+                Ok(answers) => {
+                    for (goal, answer) in answers.into_iter().enumerate() {
+                        match answer {
+                            None | Some(Answer::Free) => {}
+                            Some(Answer::Stuck(level, state)) => stuck[goal] = Some((level, state)),
+                            Some(Answer::Unsure(reason)) => undecided[goal] = Some(reason),
+                        }
+                    }
+                }
+                Err(reason) => stop = Some(reason),
             }
-            match catch_panic(|| sweep::sweep(system, &self.searched, goal, &options.should_stop))
-                .and_then(|swept| swept)
-            {
-                Ok(Swept::Free) => {}
-                Ok(Swept::Stuck(level, state)) => *stuck = Some((level, state)),
-                Ok(Swept::Stopped) => stop = Some(StopReason::Stopped),
-                Err(text) => stop = Some(StopReason::Panicked(text)),
+        }
+        let (mut circle, mut fair_undecided) = (None, None);
+        if stop.is_none() && options.fair {
+            match catch_panic(|| fair::fate(&**system, &self.searched, &options.should_stop)) {
+                Ok(Ok(Fate::Nobody)) => {}
+                Ok(Ok(Fate::Starves(found))) => circle = Some(found),
+                Ok(Ok(Fate::Unsure(reason))) => fair_undecided = Some(reason),
+                Ok(Err(text)) | Err(text) => fair_undecided = Some(StopReason::Panicked(text)),
             }
         }
         let found: Vec<_> = (0..self.properties)
@@ -313,8 +374,10 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
             .iter()
             .flatten()
             .map(|found| (found.depth, found.from));
-        let targets: Vec<_> = ends.chain(stuck.iter().flatten().copied()).collect();
-        let paths = match trace::paths(system, &self.searched, &targets, &options.give_up) {
+        let entry = circle.iter().map(|circle| (circle.level, circle.entry));
+        let targets = ends.chain(stuck.iter().flatten().copied()).chain(entry);
+        let targets: Vec<_> = targets.collect();
+        let paths = match trace::paths(&**system, &self.searched, &targets, &options.give_up) {
             Ok(Some(paths)) => paths,
             Ok(None) => {
                 stop = Some(StopReason::Stopped);
@@ -330,6 +393,10 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
             .iter()
             .map(|found| found.and_then(|found| Some(found.end(paths.next()?))))
             .collect();
+        let stuck = stuck
+            .into_iter()
+            .map(|stuck| stuck.and_then(|_| paths.next()))
+            .collect();
         Exploration {
             states: self.totals.states,
             transitions: self.totals.transitions,
@@ -338,10 +405,16 @@ impl<S: Copy + Ord + std::hash::Hash> Search<S> {
             stop_reason: stop,
             overflow: self.totals.overflow,
             violations,
-            stuck: stuck
-                .into_iter()
-                .map(|stuck| stuck.and_then(|_| paths.next()))
-                .collect(),
+            stuck,
+            undecided,
+            starved: circle.and_then(|circle| {
+                Some(Lasso {
+                    pursuit: circle.pursuit,
+                    stem: paths.next()?,
+                    round: circle.round,
+                })
+            }),
+            fair_undecided,
         }
     }
 
@@ -373,6 +446,9 @@ impl<S> Exploration<S> {
             overflow: 0,
             violations: Vec::new(),
             stuck: Vec::new(),
+            undecided: Vec::new(),
+            starved: None,
+            fair_undecided: None,
         }
     }
 }

@@ -77,7 +77,7 @@ mod tests {
     use super::super::{CheckOptions, ExploreOptions, Observer, Sizes, Verdict};
     use super::*;
     use crate::lock::LockFile;
-    use crate::world::catalogue::{Fault, PROPERTIES};
+    use crate::world::catalogue::{Fault, Property};
 
     struct NoClock;
 
@@ -100,7 +100,7 @@ mod tests {
         };
         let options = CheckOptions {
             sizes,
-            properties: PROPERTIES.iter().map(|info| info.property).collect(),
+            properties: Property::usual(false),
             explore: ExploreOptions::default(),
             guard,
             timed: false,

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod cluster;
+mod endless;
 mod explore;
 pub mod frontier;
 mod guard;

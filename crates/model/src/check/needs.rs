@@ -7,7 +7,7 @@ use lockproof_redis::{Dialect, ScriptEngine};
 use lockproof_trace::{self as trace, Setup};
 
 use crate::lock::{Config, Program, ServerKind};
-use crate::world::catalogue::{Beside, Fault, FaultInfo, Harm, SizeUnit, Switch};
+use crate::world::catalogue::{Beside, Fault, FaultInfo, Harm, Property, Safety, SizeUnit, Switch};
 use crate::world::closure::{Closure, ClosureError, Needs, Subject, Wanted};
 use crate::world::node::KeyRules;
 use crate::world::tables::Tables;
@@ -29,6 +29,10 @@ impl Checker<'_> {
             switches: set.to_vec(),
             order: self.order_in(set),
             at_ticks: false,
+            tidy: self
+                .options
+                .properties
+                .contains(&Property::Safety(Safety::NoOrphanAtOnce)),
         }
     }
 

@@ -9,7 +9,7 @@ use lockproof_trace::{Assumption, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::lock::{LockError, LockFile};
-use crate::world::catalogue::{Fault, PROPERTIES, Property, Safety, Switch};
+use crate::world::catalogue::{Branching, Fault, PROPERTIES, Property, Safety, Switch};
 use crate::world::closure::{ClosureError, Limits, Needs, Wanted};
 use crate::world::concrete::{self, ConcreteError};
 use crate::world::tables::{Fingerprint, Tables};
@@ -39,11 +39,11 @@ pub struct CheckOptions {
 }
 
 impl CheckOptions {
-    /// Every property, all states, the usual sizes and guard.
+    /// What is usually asked, all states, the usual sizes and guard.
     pub fn for_file(file: &LockFile) -> CheckOptions {
         CheckOptions {
             sizes: Sizes::for_file(file),
-            properties: PROPERTIES.map(|info| info.property).to_vec(),
+            properties: Property::usual(file.fair),
             explore: ExploreOptions::default(),
             guard: Guard::usual(1),
             timed: false,
@@ -440,7 +440,10 @@ impl<'f> Checker<'f> {
                 self.file.listens && self.options.sizes.nodes == 1
             }
             Property::Safety(Safety::Assertion) => self.file.asserts,
-            Property::Safety(_) | Property::Branching(_) => true,
+            // With one node it would be asked where that node is up, and ask for what
+            // deadlock-freedom asks for.
+            Property::Branching(Branching::FaultTolerance) => self.options.sizes.nodes > 1,
+            Property::Safety(_) | Property::Branching(_) | Property::Fair(_) => true,
         };
         PROPERTIES
             .iter()

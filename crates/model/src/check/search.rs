@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lockproof_lua::RefusalKind;
 use lockproof_trace::Trace;
 
-use crate::world::catalogue::{Branching, Property, Switch};
+use crate::world::catalogue::{Fair, Fault, Property, Safety, Switch};
 use crate::world::concrete::{self, Concrete, ConcreteError, Heading};
 use crate::world::layout::State;
 use crate::world::packed::Narrow;
@@ -19,6 +19,7 @@ use crate::world::walk::{random_walk, settle};
 use crate::world::{Action, World};
 
 use super::attempts;
+use super::endless::{self, Run};
 use super::needs::REACH_MAX;
 use super::{
     CheckError, CheckResult, Checker, Exploration, ExploreOptions, Observer, Path, Simulation,
@@ -131,8 +132,10 @@ impl Checker<'_> {
             .iter()
             .fold(0, |all, one| match one {
                 Property::Branching(one) => all | one.bit(),
-                Property::Safety(_) => all,
+                Property::Safety(_) | Property::Fair(_) => all,
             });
+        let fair = |one: &Property| matches!(one, Property::Fair(_));
+        options.fair = self.options.properties.iter().any(fair);
         if self.reach < furthest {
             let (stop, watched) = (Arc::clone(&options.should_stop), Arc::clone(&world));
             options.should_stop = Arc::new(move || stop() || beyond_horizon(&watched));
@@ -167,12 +170,20 @@ impl Checker<'_> {
         property: Property,
         observer: &dyn Observer,
     ) -> Result<Answer, CheckError> {
-        let Some(path) = searched.path(property) else {
-            return Ok(searched.unviolated());
+        let restarts = set
+            .iter()
+            .any(|switch| switch.fault == Fault::ClientRestart);
+        if property == Property::Safety(Safety::NoOrphanAtOnce) && restarts {
+            return Ok(Answer::Unknown(
+                "under client-restart the model does not know which process of a client left a key"
+                    .into(),
+            ));
+        }
+        let Some(run) = searched.run(property) else {
+            return Ok(searched.unviolated(property));
         };
         let world = &searched.world;
-        let path = shown(world, path, property);
-        match self.concrete(world, set, &path.steps, Some(property), None) {
+        match self.concrete(world, set, &run, Some(property), None) {
             Ok(concrete) => Ok(violated(world, concrete)),
             Err(CheckError::Concrete(ConcreteError::BetweenTicks { what })) => {
                 self.answer_at_ticks(set, searched, again, (property, what), observer)
@@ -195,15 +206,14 @@ impl Checker<'_> {
             let world = self.at_ticks(set, &searched.world.tables)?;
             *again = Some(self.searched(world, self.reach, observer));
         }
-        let path = again.as_ref().and_then(|searched| {
-            let path = searched.path(property)?;
-            Some((&searched.world, path))
+        let run = again.as_ref().and_then(|searched| {
+            let run = searched.run(property)?;
+            Some((&searched.world, run))
         });
-        let Some((world, path)) = path else {
+        let Some((world, run)) = run else {
             return Ok(between_ticks(&what));
         };
-        let path = shown(world, path, property);
-        match self.concrete(world, set, &path.steps, Some(property), None) {
+        match self.concrete(world, set, &run, Some(property), None) {
             Ok(concrete) => Ok(violated(world, concrete)),
             Err(CheckError::Concrete(ConcreteError::BetweenTicks { what })) => {
                 Ok(between_ticks(&what))
@@ -241,7 +251,11 @@ impl Checker<'_> {
         property: Option<Property>,
         seed: Option<u64>,
     ) -> Result<Trace, CheckError> {
-        let concrete = self.concrete(world, set, moves, property, seed)?;
+        let run = Run {
+            moves: moves.to_vec(),
+            ..Run::default()
+        };
+        let concrete = self.concrete(world, set, &run, property, seed)?;
         Ok(concrete.trace)
     }
 
@@ -249,7 +263,7 @@ impl Checker<'_> {
         &self,
         world: &World,
         set: &[Switch],
-        moves: &[(Action, State)],
+        run: &Run,
         property: Option<Property>,
         seed: Option<u64>,
     ) -> Result<Concrete, CheckError> {
@@ -259,9 +273,10 @@ impl Checker<'_> {
             seed,
             setup: self.setup(set),
             assumptions: assumptions(set),
+            endless: run.endless.clone(),
         };
         Ok(concrete::concretise(
-            world, self.file, &config, moves, heading,
+            world, self.file, &config, &run.moves, heading,
         )?)
     }
 }
@@ -279,17 +294,46 @@ impl Searched {
         )
     }
 
-    fn path(&self, property: Property) -> Option<&Path<State>> {
-        let found = match property {
-            Property::Safety(property) => self.found.violations.get(property as usize),
-            Property::Branching(property) => self.found.stuck.get(property as usize),
+    /// What violates a property, as its trace shows it: where nobody can acquire any more,
+    /// everybody tries; an endless run goes round a few times.
+    fn run(&self, property: Property) -> Option<Run> {
+        let world = &self.world;
+        let path = |paths: &[Option<Path<State>>], at: usize| paths.get(at).cloned().flatten();
+        Some(match property {
+            Property::Safety(property) => Run {
+                moves: path(&self.found.violations, property as usize)?.steps,
+                ..Run::default()
+            },
+            Property::Branching(property) => {
+                let path = path(&self.found.stuck, property as usize)?;
+                Run {
+                    moves: attempts::followed(world, &path, property).steps,
+                    ..Run::default()
+                }
+            }
+            Property::Fair(Fair::StarvationFreedom) => {
+                endless::unrolled(world, self.found.starved.as_ref()?)?
+            }
+        })
+    }
+
+    /// Why nothing is known of this property alone.
+    fn undecided(&self, property: Property) -> Option<String> {
+        let reason = match property {
+            Property::Safety(_) => None,
+            Property::Branching(one) => self.found.undecided.get(one as usize)?.as_ref(),
+            Property::Fair(_) => self.found.fair_undecided.as_ref(),
         };
-        found.and_then(Option::as_ref)
+        Some(match reason? {
+            StopReason::Overflow(bits) => overflow_reason(*bits),
+            reason => reason.to_string(),
+        })
     }
 
     /// The answer on a property that nothing violates.
-    fn unviolated(&self) -> Answer {
+    fn unviolated(&self, property: Property) -> Answer {
         let mut reasons = self.poisons();
+        reasons.extend(self.undecided(property));
         if !self.found.complete || self.found.overflow != 0 && reasons.is_empty() {
             reasons.push(unknown_because(&self.found));
         }
@@ -308,14 +352,6 @@ impl Searched {
         let poisons = &self.world.tables.closure.poisons;
         let reached = self.world.reached.poisons();
         reached.map(|at| poisons[at].reason.clone()).collect()
-    }
-}
-
-/// A path as its trace shows it: where nobody can acquire any more, everybody tries.
-fn shown(world: &World, path: &Path<State>, property: Property) -> Path<State> {
-    match property {
-        Property::Safety(_) => path.clone(),
-        Property::Branching(Branching::DeadlockFreedom) => attempts::followed(world, path),
     }
 }
 
@@ -385,6 +421,9 @@ fn simulated<S>(found: Simulation<S>) -> Exploration<S> {
         overflow: 0,
         violations: found.violations,
         stuck: Vec::new(),
+        undecided: Vec::new(),
+        starved: None,
+        fair_undecided: None,
     }
 }
 

@@ -60,6 +60,8 @@ pub struct LockFile {
     /// A background thread renews the lease for as long as the lock is held, so the
     /// holder's work may take any time.
     pub renews: bool,
+    /// It claims that whoever keeps trying acquires: it is asked for starvation-freedom.
+    pub fair: bool,
     /// What its keys are.
     pub keys: Keys,
     /// How many servers.
@@ -154,6 +156,7 @@ impl LockFile {
             asserts: code.reads_global("assert_"),
             reentrant: false,
             renews: false,
+            fair: false,
             keys: Keys::default(),
             nodes: NodeCount {
                 default: 1,
@@ -191,6 +194,7 @@ impl LockFile {
         file.operations = fields.operations(file.has_modes)?.into();
         file.reentrant = fields.flag("reentrant")?;
         file.renews = fields.flag("renews")?;
+        file.fair = fields.flag("fair")?;
         file.keys = fields.keys()?;
         file.nodes = fields.nodes()?;
         (file.params, file.checked_params) = fields.params()?;

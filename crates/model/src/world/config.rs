@@ -56,6 +56,8 @@ pub struct WorldConfig {
     /// Everything happens at ticks: comparisons of times that depend on what happens
     /// between two go one way.
     pub at_ticks: bool,
+    /// What clients leave behind is judged at once too, and not only after a lease.
+    pub tidy: bool,
 }
 
 impl WorldConfig {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::layout::Packed;
-use super::system::{Action, System, Transition};
+use super::system::{Action, Demands, System, Transition, Trouble};
 use super::world::World;
 
 /// The same system as its world, with states of `W` words.
@@ -55,6 +55,47 @@ impl<const W: usize> System for Narrow<W> {
 
     fn bare(&self, state: &Packed<W>) -> Packed<W> {
         Packed::of(&self.0.bare(&state.state()))
+    }
+
+    fn asked_in_trouble(&self, goal: usize) -> Option<usize> {
+        self.0.asked_in_trouble(goal)
+    }
+
+    fn trouble(&self, state: &Packed<W>) -> Trouble<Packed<W>> {
+        match self.0.trouble(&state.state()) {
+            Trouble::None => Trouble::None,
+            Trouble::TooMuch => Trouble::TooMuch,
+            Trouble::Lasting(state) => Trouble::Lasting(Packed::of(&state)),
+        }
+    }
+
+    fn lasting(&self, state: &Packed<W>, visit: &mut impl FnMut(Transition<Packed<W>>)) {
+        self.0
+            .lasting(&state.state(), &mut |transition| visit(narrow(transition)));
+    }
+
+    fn pursuits(&self) -> usize {
+        self.0.pursuits()
+    }
+
+    fn pursues(&self, pursuit: usize, state: &Packed<W>) -> bool {
+        self.0.pursues(pursuit, &state.state())
+    }
+
+    fn demands(&self, pursuit: usize) -> Demands {
+        self.0.demands(pursuit)
+    }
+
+    fn open(&self, state: &Packed<W>) -> Demands {
+        self.0.open(&state.state())
+    }
+
+    fn meets(&self, state: &Packed<W>, next: &Transition<Packed<W>>) -> Option<u8> {
+        self.0.meets_by(&state.state(), next.action)
+    }
+
+    fn may_happen(&self, next: &Transition<Packed<W>>) -> bool {
+        self.0.may_happen_by(next.action)
     }
 
     fn describe(&self, state: &Packed<W>, action: Action) -> String {

@@ -11,7 +11,7 @@ use super::config::{LAG_MAX, SLOTS, WorldConfig};
 use super::layout::{Field, Packer, State, WORDS};
 use super::message::{MessageKinds, MessageLayout};
 use super::reached::Reached;
-use super::rules::Frees;
+use super::rules::{Frees, Pursuit, pursuits};
 use super::tables::Tables;
 
 /// Fields of one client.
@@ -128,6 +128,8 @@ pub struct World {
     pub(super) lag: usize,
     bits: usize,
     words: usize,
+    /// Who may starve.
+    pub pursuits: Vec<Pursuit>,
     /// What a search came upon.
     pub reached: Reached,
     /// Leaves out budgets of faults, and what only safety properties remember.
@@ -212,12 +214,14 @@ impl World {
         let faults = budget.iter().copied().chain([struck]);
         let ghosts = ghosts.chain([freed]);
         let bare = State::mask_without(ghosts.chain(effects).chain(faults));
+        let fresh = tables.class_of[0];
         Ok(World {
             bare,
+            pursuits: pursuits(config.clients, fresh, &tables),
             slots_used: config.slots(),
             one_way: config.one_way(),
             lag: config.lag(),
-            fresh: tables.class_of[0],
+            fresh,
             reached: Reached::of(&tables),
             frees: Mutex::default(),
             no_skew: no_skew.map_or(0, |index| index as u8),

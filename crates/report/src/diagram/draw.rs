@@ -37,6 +37,7 @@ pub fn draw(trace: &Trace, style: Option<&str>) -> String {
     canvas.open(style);
     canvas.violated_rows();
     canvas.ticks();
+    canvas.rounds();
     canvas.bands();
     canvas.lanes();
     canvas.bars();
@@ -117,6 +118,40 @@ impl Canvas<'_> {
                 "<path class=\"tl\" d=\"M{GUTTER} {y}H{}\"/><text class=\"t\" x=\"8\" y=\"{}\">tick {ticks} · {ms} ms</text>\n",
                 w - 8,
                 y + 4
+            );
+        }
+    }
+
+    /// A line where each round of an endless run begins, and beside the first one an arrow from
+    /// its end back to its beginning.
+    fn rounds(&mut self) {
+        let Some(repeats) = &self.trace.repeats else {
+            return;
+        };
+        let tops = repeats.rounds.iter().map(|step| {
+            let at = (*step as usize).saturating_sub(1);
+            let row = self.layout.y.get(at).zip(self.layout.heights.get(at));
+            row.map_or(self.layout.bottom, |(y, height)| y - height / 2)
+        });
+        let tops: Vec<i32> = tops.collect();
+        let right = self.layout.width - 8;
+        for (number, top) in tops.iter().enumerate() {
+            let text = match number {
+                0 => "from here on it repeats".to_string(),
+                more => format!("round {}", more + 1),
+            };
+            put!(
+                self,
+                "<path class=\"link cut\" d=\"M{GUTTER} {top}H{right}\"/><text class=\"ft\" text-anchor=\"end\" x=\"{right}\" y=\"{}\">{text}</text>\n",
+                top - 3
+            );
+        }
+        if let [top, end, ..] = tops[..] {
+            let (x, end, tip) = (right + 3, end - 2, top + 6);
+            put!(
+                self,
+                "<path class=\"link\" fill=\"none\" d=\"M{right} {end}H{x}V{top}H{right}\"/><path class=\"ft\" d=\"M{right} {top}L{x} {tip}L{} {tip}z\"/>\n",
+                right - 3
             );
         }
     }

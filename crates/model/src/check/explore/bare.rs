@@ -14,6 +14,60 @@ use crate::world::System;
 /// States between two looks at the limits, and inserted together.
 const BATCH: usize = 256;
 
+/// Bare states, and their numbers.
+pub(super) struct Numbered<S> {
+    /// Each state in the table of its owner.
+    pub tables: Vec<Table<S>>,
+    /// The number of each table's first state.
+    pub firsts: Vec<usize>,
+    count: usize,
+}
+
+impl<S: Copy + Eq + std::hash::Hash> Numbered<S> {
+    pub fn new(tables: Vec<Table<S>>) -> Result<Numbered<S>, String> {
+        let mut count = 0;
+        let firsts = tables.iter().map(|table| {
+            count += table.states().len();
+            count - table.states().len()
+        });
+        let firsts = firsts.collect();
+        if u32::try_from(count).is_err() {
+            return Err(format!("{count} bare states are more than can be numbered"));
+        }
+        Ok(Numbered {
+            tables,
+            firsts,
+            count,
+        })
+    }
+
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    pub fn owner(&self, hash: u64) -> usize {
+        owner(hash, self.tables.len())
+    }
+
+    /// The number of a bare state.
+    ///
+    /// # Panics
+    /// If no search came upon the state, which is then no bare one: what is said of it
+    /// could not be trusted.
+    pub fn number(&self, bare: &Hashed<S>) -> usize {
+        let table = self.owner(bare.hash);
+        let position = self.tables[table].find(bare.hash, &bare.state);
+        let position = position.expect("bare states lead to bare states of what was searched");
+        self.firsts[table] + position
+    }
+
+    /// The state with this number.
+    pub fn state(&self, number: usize) -> &S {
+        let table = self.firsts.partition_point(|first| *first <= number) - 1;
+        &self.tables[table].states()[number - self.firsts[table]]
+    }
+}
+
 /// The bare states of all that were searched, each in the table of its owner; `None`
 /// if `should_stop` said so.
 pub(super) fn bare_states<Y: System>(
@@ -21,11 +75,19 @@ pub(super) fn bare_states<Y: System>(
     searched: &[Searched<Y::State>],
     should_stop: &ShouldStop,
 ) -> Result<Option<Vec<Table<Y::State>>>, String> {
+    collected(searched, should_stop, |state| Some(system.bare(state)))
+}
+
+/// What becomes of the states that were searched, each once; see [`bare_states`].
+pub(super) fn collected<S: Copy + Eq + std::hash::Hash + Send + Sync>(
+    searched: &[Searched<S>],
+    should_stop: &ShouldStop,
+    of: impl Fn(&S) -> Option<S> + Sync,
+) -> Result<Option<Vec<Table<S>>>, String> {
     let workers = searched.len();
-    let bare = |state: &Y::State| Hashed::new(system.bare(state));
     let collected = on_each(workers, |number| {
         let states = searched[number].table.states().iter();
-        table_of(states.map(bare), should_stop)
+        table_of(states.filter_map(&of).map(Hashed::new), should_stop)
     })?;
     let collected = match collected {
         Some(collected) if workers > 1 => collected,

@@ -18,17 +18,17 @@
 //! answer does not depend on the threads.
 //!
 //! Rejected: backward reachability over all edges (7 times the memory of the
-//! search), and nested searches for cycles (they answer "for every fair run",
-//! which is a different and stronger question: some client *can*).
+//! search), and searches for cycles (they answer "for every fair run", which is a
+//! different and stronger question; `fair` asks it).
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::ShouldStop;
-use super::bare::bare_states;
+use super::bare::{Numbered, bare_states};
 use super::engine::Searched;
 use super::prefetch::prefetch;
-use super::table::{GROUP, Hashed, Table, owner};
+use super::table::{GROUP, Hashed};
 use super::trace::on_threads;
 use crate::world::{GoalSet, System, Transition};
 
@@ -37,39 +37,38 @@ const WORD: usize = 64;
 /// States that a thread takes between two looks at the limits.
 const BLOCK: usize = 64 * WORD;
 
-/// What the sweeps found.
-pub(super) enum Swept<S> {
-    /// Every state is good.
-    Free,
-    /// The least state of the least level that is not good.
-    Stuck(u32, S),
-    /// `should_stop` said so.
-    Stopped,
-}
-
-/// Sweeps the states of a complete search.
-pub(super) fn sweep<Y: System>(
-    system: &Y,
+/// Sweeps the states of a complete search; `None` if `should_stop` said so.
+pub(super) fn sweep<'a, Y: System>(
+    system: &'a Y,
     searched: &[Searched<Y::State>],
     goal: usize,
     should_stop: &ShouldStop,
-) -> Result<Swept<Y::State>, String> {
+) -> Result<Option<Sweeper<'a, Y>>, String> {
     let Some(tables) = bare_states(system, searched, should_stop)? else {
-        return Ok(Swept::Stopped);
+        return Ok(None);
     };
-    let sweeper = Sweeper::new(system, tables, 1 << goal)?;
+    let mut sweeper = Sweeper::new(system, Numbered::new(tables)?, 1 << goal);
     let Some(rests) = sweeper.generate(should_stop)? else {
-        return Ok(Swept::Stopped);
+        return Ok(None);
     };
     if !sweeper.settle(&rests, should_stop)? {
-        return Ok(Swept::Stopped);
+        return Ok(None);
     }
-    if rests.iter().all(|rest| locked(rest).states.is_empty()) {
-        return Ok(Swept::Free);
-    }
-    Ok(sweeper
-        .first_stuck(searched)
-        .map_or(Swept::Free, |(level, state)| Swept::Stuck(level, state)))
+    sweeper.free = rests.iter().all(|rest| locked(rest).states.is_empty());
+    Ok(Some(sweeper))
+}
+
+/// The least state of the least level that is `stuck`.
+pub(super) fn first<S: Copy + Ord + std::hash::Hash>(
+    searched: &[Searched<S>],
+    stuck: impl Fn(&S) -> bool,
+) -> Option<(u32, S)> {
+    let levels = searched.iter().map(Searched::levels).max().unwrap_or(0);
+    (0..levels).find_map(|level| {
+        let states = searched.iter().flat_map(|searched| searched.level(level));
+        let least = states.filter(|state| stuck(state)).min();
+        least.map(|state| (level as u32, *state))
+    })
 }
 
 /// A bit a state.
@@ -108,45 +107,40 @@ fn locked(rest: &Mutex<Rest>) -> std::sync::MutexGuard<'_, Rest> {
     rest.lock().unwrap_or_else(|error| error.into_inner())
 }
 
-struct Sweeper<'a, Y: System> {
+/// Says of bare states whether they are good.
+pub(super) struct Sweeper<'a, Y: System> {
     system: &'a Y,
-    /// The bare states, each in the table of its owner.
-    tables: Vec<Table<Y::State>>,
-    /// The number of each table's first state.
-    firsts: Vec<usize>,
+    bare: Numbered<Y::State>,
     /// The goal's bit.
     goal: GoalSet,
     good: Bits,
+    /// Every state is good.
+    pub free: bool,
 }
 
 /// Successors to be looked up, each with the position of its source.
 type Ahead<Y> = Vec<(usize, Hashed<<Y as System>::State>)>;
 
 impl<'a, Y: System> Sweeper<'a, Y> {
-    fn new(system: &'a Y, tables: Vec<Table<Y::State>>, goal: GoalSet) -> Result<Self, String> {
-        let mut states = 0;
-        let firsts = tables.iter().map(|table| {
-            states += table.states().len();
-            states - table.states().len()
-        });
-        let firsts = firsts.collect();
-        if u32::try_from(states).is_err() {
-            return Err(format!(
-                "{states} bare states are more than can be numbered"
-            ));
-        }
-        Ok(Sweeper {
+    fn new(system: &'a Y, bare: Numbered<Y::State>, goal: GoalSet) -> Self {
+        Sweeper {
             system,
-            tables,
-            firsts,
             goal,
-            good: Bits::new(states),
-        })
+            good: Bits::new(bare.count()),
+            bare,
+            free: false,
+        }
+    }
+
+    /// The state's bare state is not good.
+    pub fn is_stuck(&self, state: &Y::State) -> bool {
+        let bare = Hashed::new(self.system.bare(state));
+        !self.good.get(self.bare.number(&bare))
     }
 
     /// Looks at every state once; `None` if it was told to stop.
     fn generate(&self, should_stop: &ShouldStop) -> Result<Option<Vec<Mutex<Rest>>>, String> {
-        let tables = self.tables.iter().enumerate();
+        let tables = self.bare.tables.iter().enumerate();
         let mut blocks: Vec<(usize, usize)> = tables
             .flat_map(|(number, table)| {
                 let starts = (0..table.states().len()).step_by(BLOCK);
@@ -171,13 +165,13 @@ impl<'a, Y: System> Sweeper<'a, Y> {
             }
             Mutex::new(rest)
         };
-        let rests = on_threads(self.tables.len(), take)?;
+        let rests = on_threads(self.bare.tables.len(), take)?;
         Ok((!stopped.into_inner()).then_some(rests))
     }
 
     /// Looks at some states together. `ahead` is scratch space.
     fn word(&self, table: usize, start: usize, ahead: &mut Ahead<Y>, rest: &mut Rest) {
-        let (states, first) = (self.tables[table].states(), self.firsts[table]);
+        let (states, first) = (self.bare.tables[table].states(), self.bare.firsts[table]);
         ahead.clear();
         for position in (start..states.len().min(start + WORD)).rev() {
             if self.is_good_at_once(position, &states[position], ahead) {
@@ -188,7 +182,7 @@ impl<'a, Y: System> Sweeper<'a, Y> {
         for successors in ahead.chunk_by(|(one, _), (other, _)| one == other) {
             let from = rest.successors.len();
             for (_, next) in successors {
-                rest.successors.push(self.number(next) as u32);
+                rest.successors.push(self.bare.number(next) as u32);
             }
             let state = first + successors[0].0;
             if self.leads_to_good(&rest.successors[from..]) {
@@ -253,7 +247,7 @@ impl<'a, Y: System> Sweeper<'a, Y> {
         let mut good = self.system.excused(state);
         if !good {
             self.system.edges(state, &mut |next: Transition<Y::State>| {
-                if !next.fault {
+                if !next.fault && next.overflow == 0 {
                     good |= next.goals & self.goal != 0;
                     ahead.push((position, Hashed::new(self.system.bare(&next.state))));
                 }
@@ -267,12 +261,8 @@ impl<'a, Y: System> Sweeper<'a, Y> {
         good
     }
 
-    fn owner(&self, hash: u64) -> usize {
-        owner(hash, self.tables.len())
-    }
-
     fn warm(&self, ahead: &Ahead<Y>) {
-        let table = |hash: u64| &self.tables[self.owner(hash)];
+        let table = |hash: u64| &self.bare.tables[self.bare.owner(hash)];
         for group in ahead.chunks(GROUP) {
             let mut positions = [usize::MAX; GROUP];
             for (_, next) in group {
@@ -283,34 +273,9 @@ impl<'a, Y: System> Sweeper<'a, Y> {
             }
             for (position, (_, next)) in positions.iter().zip(group) {
                 table(next.hash).touch_state(*position);
-                let first = self.firsts[self.owner(next.hash)];
+                let first = self.bare.firsts[self.bare.owner(next.hash)];
                 self.good.touch(position.saturating_add(first));
             }
         }
-    }
-
-    /// The number of a bare state.
-    ///
-    /// # Panics
-    /// If no search came upon the state, which is then no bare one: what is stuck
-    /// could not be trusted.
-    fn number(&self, bare: &Hashed<Y::State>) -> usize {
-        let table = self.owner(bare.hash);
-        let position = self.tables[table].find(bare.hash, &bare.state);
-        let position = position.expect("bare states lead to bare states of what was searched");
-        self.firsts[table] + position
-    }
-
-    fn first_stuck(&self, searched: &[Searched<Y::State>]) -> Option<(u32, Y::State)> {
-        let levels = searched.iter().map(Searched::levels).max().unwrap_or(0);
-        let is_stuck = |state: &&Y::State| {
-            let bare = Hashed::new(self.system.bare(state));
-            !self.good.get(self.number(&bare))
-        };
-        (0..levels).find_map(|level| {
-            let states = searched.iter().flat_map(|searched| searched.level(level));
-            let stuck = states.filter(is_stuck).min();
-            stuck.map(|state| (level as u32, *state))
-        })
     }
 }

@@ -8,4 +8,4 @@ mod faults;
 mod properties;
 
 pub use faults::{Beside, FAULTS, Fault, FaultInfo, Harm, SizeUnit, Switch};
-pub use properties::{Branching, PROPERTIES, Property, PropertyInfo, Safety};
+pub use properties::{Branching, Fair, PROPERTIES, Property, PropertyInfo, Safety};

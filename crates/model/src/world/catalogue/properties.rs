@@ -5,6 +5,7 @@
 pub enum Property {
     Safety(Safety),
     Branching(Branching),
+    Fair(Fair),
 }
 
 /// A property that single transitions violate.
@@ -22,6 +23,7 @@ pub enum Safety {
     ReadWrite,
     NoLostWakeUp,
     Assertion,
+    NoOrphanAtOnce,
 }
 
 /// A property of the whole graph: from every reachable state a way without faults
@@ -29,6 +31,13 @@ pub enum Safety {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Branching {
     DeadlockFreedom,
+    FaultTolerance,
+}
+
+/// A property of endless runs: none in which everybody gets their turn violates it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fair {
+    StarvationFreedom,
 }
 
 /// Name and meaning of a property.
@@ -42,7 +51,7 @@ pub struct PropertyInfo {
 }
 
 /// Every property, in table order.
-pub const PROPERTIES: [PropertyInfo; 13] = [
+pub const PROPERTIES: [PropertyInfo; 16] = [
     safety(
         Safety::Belief,
         "mutual-exclusion-belief",
@@ -108,6 +117,21 @@ pub const PROPERTIES: [PropertyInfo; 13] = [
         "assertion",
         "what the lock file asserts is so whenever a client comes to it",
     ),
+    branching(
+        Branching::FaultTolerance,
+        "fault-tolerance",
+        "with a majority of nodes up and reachable some client can acquire, though nothing else is repaired",
+    ),
+    PropertyInfo {
+        property: Property::Fair(Fair::StarvationFreedom),
+        id: "starvation-freedom",
+        meaning: "where every hold ends and time goes on, a client that keeps trying acquires",
+    },
+    safety(
+        Safety::NoOrphanAtOnce,
+        "no-orphan-at-once",
+        "after a failed acquire or a release no key of that client is left once nothing of it is on its way",
+    ),
 ];
 
 const fn safety(property: Safety, id: &'static str, meaning: &'static str) -> PropertyInfo {
@@ -128,7 +152,7 @@ const fn branching(property: Branching, id: &'static str, meaning: &'static str)
 
 impl Safety {
     /// Every one, in the order of their bits.
-    pub const ALL: [Safety; 12] = [
+    pub const ALL: [Safety; 13] = [
         Safety::Belief,
         Safety::Validity,
         Safety::Effect,
@@ -141,6 +165,7 @@ impl Safety {
         Safety::ReadWrite,
         Safety::NoLostWakeUp,
         Safety::Assertion,
+        Safety::NoOrphanAtOnce,
     ];
 
     /// The property's bit in a [`PropertySet`](crate::world::PropertySet).
@@ -156,7 +181,7 @@ impl Safety {
 
 impl Branching {
     /// Every one, in the order of their bits.
-    pub const ALL: [Branching; 1] = [Branching::DeadlockFreedom];
+    pub const ALL: [Branching; 2] = [Branching::DeadlockFreedom, Branching::FaultTolerance];
 
     /// The bit of the property's goal in a [`GoalSet`](crate::world::GoalSet).
     pub const fn bit(self) -> u8 {
@@ -169,7 +194,35 @@ impl Branching {
     }
 }
 
+impl Fair {
+    /// Its registry row.
+    pub fn info(self) -> &'static PropertyInfo {
+        Property::Fair(self).info()
+    }
+}
+
 impl Property {
+    /// Answered for only where somebody asks for it by name, or the lock file claims it: most
+    /// locks violate it, and know it.
+    pub fn on_demand(self) -> bool {
+        match self {
+            Property::Fair(Fair::StarvationFreedom) | Property::Safety(Safety::NoOrphanAtOnce) => {
+                true
+            }
+            Property::Safety(_) | Property::Branching(_) => false,
+        }
+    }
+
+    /// What a lock is asked for if nobody names properties; `fair`: its file claims that it
+    /// lets nobody starve.
+    pub fn usual(fair: bool) -> Vec<Property> {
+        let usual = |property: &Property| {
+            !property.on_demand() || fair && matches!(property, Property::Fair(_))
+        };
+        let all = PROPERTIES.iter().map(|info| info.property);
+        all.filter(usual).collect()
+    }
+
     /// Its verdict depends on whether a stated validity is over.
     pub fn asks_for_validity(self) -> bool {
         match self {
@@ -187,9 +240,11 @@ impl Property {
                 | Safety::HonestOutcome
                 | Safety::ReleaseFrees
                 | Safety::NoLostWakeUp
-                | Safety::Assertion,
+                | Safety::Assertion
+                | Safety::NoOrphanAtOnce,
             )
-            | Property::Branching(Branching::DeadlockFreedom) => false,
+            | Property::Branching(_)
+            | Property::Fair(_) => false,
         }
     }
 
@@ -219,8 +274,10 @@ mod tests {
     fn every_property_has_one_row_and_a_bit_of_its_own() {
         let safety = Safety::ALL.map(Property::Safety);
         let branching = Branching::ALL.map(Property::Branching);
-        assert_eq!(safety.len() + branching.len(), PROPERTIES.len());
-        for (place, property) in safety.into_iter().chain(branching).enumerate() {
+        let fair = [Property::Fair(Fair::StarvationFreedom)];
+        let all = safety.into_iter().chain(branching).chain(fair);
+        assert_eq!(all.clone().count(), PROPERTIES.len());
+        for (place, property) in all.enumerate() {
             assert_eq!(property.info().property, property, "{place}");
         }
         for (place, property) in Safety::ALL.into_iter().enumerate() {
@@ -229,6 +286,16 @@ mod tests {
         for (place, property) in Branching::ALL.into_iter().enumerate() {
             assert_eq!(property.bit(), 1 << place);
         }
+    }
+
+    #[test]
+    fn what_most_locks_violate_is_asked_of_those_that_claim_it() {
+        let ids = |fair| Property::usual(fair).into_iter().map(|one| one.info().id);
+        let on_demand = ["starvation-freedom", "no-orphan-at-once"];
+        assert!(ids(false).all(|id| !on_demand.contains(&id)));
+        let more: Vec<_> = ids(true).filter(|id| on_demand.contains(id)).collect();
+        assert_eq!(more, ["starvation-freedom"]);
+        assert_eq!(ids(false).count() + on_demand.len(), PROPERTIES.len());
     }
 
     #[test]

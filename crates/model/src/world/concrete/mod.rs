@@ -23,7 +23,7 @@ use lockproof_trace::{self as trace, Step, Trace};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::lock::{Config, LockError, LockFile, Program};
+use crate::lock::{Config, LockError, LockFile, Op, Program};
 
 use super::catalogue::{Property, Safety};
 use super::client::Published;
@@ -73,6 +73,19 @@ pub struct Heading {
     /// The setup; its times are those of `config`.
     pub setup: trace::Setup,
     pub assumptions: Vec<trace::Assumption>,
+    /// Where the path goes round, if it does.
+    pub endless: Option<Endless>,
+}
+
+/// An endless run, of which a path shows a few rounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endless {
+    /// Who starves.
+    pub client: u8,
+    /// What it calls again and again.
+    pub op: Op,
+    /// The moves with which rounds begin.
+    pub rounds: Vec<usize>,
 }
 
 /// A path made concrete.
@@ -95,13 +108,29 @@ pub fn concretise(
     heading: Heading,
 ) -> Result<Concrete, ConcreteError> {
     let mut run = ConcreteRun::start(world, file, config, &Texts::readable())?;
+    if let Some(endless) = &heading.endless {
+        run.rounds.clone_from(&endless.rounds);
+    }
     run.follow(moves, heading.property)?;
-    if let Some(Property::Branching(property)) = heading.property
+    if let Some(property @ Property::Branching(_)) = heading.property
         && let Some(last) = run.steps.last_mut()
     {
         last.violates.push(property.info().id.into());
     }
     let rounded = run.rounded;
+    let (mut steps, rounds) = run.told();
+    let repeats = heading.endless.map(|endless| trace::Repeats {
+        client: endless.client,
+        op: endless.op.name().into(),
+        rounds,
+    });
+    // The run is not over there; but from there on it is known.
+    if let Some(property @ Property::Fair(_)) = heading.property
+        && let Some(end) = repeats.as_ref().and_then(trace::Repeats::first_end)
+        && let Some(step) = steps.get_mut(end.saturating_sub(1))
+    {
+        step.violates.push(property.info().id.into());
+    }
     let trace = Trace {
         schema: trace::SCHEMA.into(),
         lock: reference(file),
@@ -109,7 +138,8 @@ pub fn concretise(
         assumptions: heading.assumptions,
         property: heading.property.map(|property| property.info().id.into()),
         seed: heading.seed,
-        steps: run.told(),
+        repeats,
+        steps,
     };
     Ok(Concrete { trace, rounded })
 }
@@ -245,6 +275,9 @@ struct ConcreteRun<'w> {
     before: State,
     after: State,
     steps: Vec<Step>,
+    /// The moves with which rounds begin, and then the steps.
+    rounds: Vec<usize>,
+    starts: Vec<usize>,
     rounded: bool,
 }
 
@@ -300,6 +333,8 @@ impl<'w> ConcreteRun<'w> {
             before: world.start(),
             after: world.start(),
             steps: Vec::new(),
+            rounds: Vec::new(),
+            starts: Vec::new(),
             rounded: false,
         })
     }
@@ -340,6 +375,9 @@ impl<'w> ConcreteRun<'w> {
         let (violates, notes) =
             told.ok_or_else(|| mismatch(at, step, "the rules have no such move"))?;
         let first = self.steps.len();
+        if self.rounds.contains(&at) {
+            self.starts.push(first);
+        }
         self.announce(at, step)?;
         for note in notes {
             self.play(note)?;

@@ -61,8 +61,9 @@ impl<'w> ConcreteRun<'w> {
         }
     }
 
-    /// All steps, and among them the moments from which on replicas lag.
-    pub(super) fn told(mut self) -> Vec<Step> {
+    /// All steps, and among them the moments from which on replicas lag; and the numbers
+    /// (from 1) of those with which rounds begin.
+    pub(super) fn told(mut self) -> (Vec<Step>, Vec<u32>) {
         for (node, replica) in self.replicas.iter().enumerate() {
             self.links.extend(replica.link_changes(node as u8));
         }
@@ -80,8 +81,11 @@ impl<'w> ConcreteRun<'w> {
                 violates: Vec::new(),
             };
             self.steps.insert(at, lags);
+            let later = self.starts.iter_mut().filter(|start| **start >= at);
+            later.for_each(|start| *start += 1);
         }
-        self.steps
+        let starts = self.starts.into_iter().map(|start| start as u32 + 1);
+        (self.steps, starts.collect())
     }
 
     pub(super) fn source(&self, line: u32) -> Option<Source> {

@@ -7,6 +7,7 @@
 
 mod clients;
 mod failover;
+mod fairness;
 mod held;
 mod lease;
 mod min_replicas;
@@ -18,6 +19,7 @@ mod properties;
 mod release;
 mod subscriptions;
 mod time;
+mod trouble;
 mod wait;
 
 use super::catalogue::{Branching, Fault, Safety};
@@ -25,7 +27,7 @@ use super::config::SLOTS;
 use super::layout::State;
 use super::log::{Log, Note, Notes, Unread};
 use super::moves::Move;
-use super::system::{Action, GoalSet, PropertySet, System, Transition};
+use super::system::{Action, Demands, GoalSet, PropertySet, System, Transition, Trouble};
 use super::world::World;
 
 /// Reasons why the representation overflowed, as bits of `Transition::overflow`.
@@ -56,7 +58,11 @@ pub const OVERFLOW_RELEASE: u8 = 128;
 /// In the making, a release reported success and left no hold.
 const RELEASED: PropertySet = 1 << 31;
 
+pub use fairness::Pursuit;
+pub(super) use fairness::pursuits;
 pub(super) use release::Frees;
+pub(crate) use trouble::repairs;
+use trouble::visit_lasting;
 
 /// The overflow bits in words. What a poison is says the world.
 pub fn overflow_reason(overflow: u8) -> String {
@@ -112,6 +118,7 @@ impl System for World {
     fn successors(&self, state: &State, visit: &mut impl FnMut(Transition<State>)) {
         self.transitions(state, &mut |mut transition, Unread| {
             self.judge_release(&mut transition);
+            self.judge_rest(state, &mut transition);
             visit(transition);
         });
     }
@@ -138,6 +145,44 @@ impl System for World {
         state.masked(&self.bare)
     }
 
+    fn asked_in_trouble(&self, goal: usize) -> Option<usize> {
+        (goal == Branching::FaultTolerance as usize).then_some(Branching::DeadlockFreedom as usize)
+    }
+
+    fn trouble(&self, state: &State) -> Trouble<State> {
+        self.trouble_of(state)
+    }
+
+    fn lasting(&self, state: &State, visit: &mut impl FnMut(Transition<State>)) {
+        self.transitions(state, &mut |transition, Unread| {
+            visit_lasting(self, transition, visit)
+        });
+    }
+
+    fn pursuits(&self) -> usize {
+        self.pursuits.len()
+    }
+
+    fn pursues(&self, pursuit: usize, state: &State) -> bool {
+        self.is_pursued(self.pursuits[pursuit], state)
+    }
+
+    fn demands(&self, pursuit: usize) -> Demands {
+        self.demands_of(self.pursuits[pursuit])
+    }
+
+    fn open(&self, state: &State) -> Demands {
+        self.always_open(state)
+    }
+
+    fn meets(&self, state: &State, next: &Transition<State>) -> Option<u8> {
+        self.meets_by(state, next.action)
+    }
+
+    fn may_happen(&self, next: &Transition<State>) -> bool {
+        self.may_happen_by(next.action)
+    }
+
     fn describe(&self, _state: &State, action: Action) -> String {
         Move::decode(action).map_or_else(|| format!("{action:?}"), |step| format!("{step:?}"))
     }
@@ -157,6 +202,7 @@ impl World {
         self.transitions(before, &mut |mut transition, Notes(notes)| {
             if transition.action == action && transition.state == *after {
                 self.judge_release(&mut transition);
+                self.judge_rest(before, &mut transition);
                 violates |= transition.violates;
                 found.get_or_insert(notes);
             }

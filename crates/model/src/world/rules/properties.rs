@@ -6,10 +6,12 @@ use crate::world::catalogue::{Branching, Safety};
 use crate::world::client::Ending;
 use crate::world::closure::Execution;
 use crate::world::execute::Effect;
+use crate::world::layout::State;
 use crate::world::log::Log;
 use crate::world::message::{Content, Message};
 use crate::world::node::Holders;
-use crate::world::world::NodeFields;
+use crate::world::system::Transition;
+use crate::world::world::{NodeFields, World};
 
 impl<L: Log> Successor<'_, L> {
     /// How an operation ended, and what the properties say to that.
@@ -30,7 +32,8 @@ impl<L: Log> Successor<'_, L> {
             (Some(mode), Ending::Held | Ending::HeldTooLate) => {
                 // Where readers go on while no writer ever can, the lock is stuck.
                 if mode == Mode::Write {
-                    self.goals |= Branching::DeadlockFreedom.bit();
+                    self.goals |=
+                        Branching::DeadlockFreedom.bit() | Branching::FaultTolerance.bit();
                 }
                 self.world.reached.succeed(op);
                 self.begin_lease(client, was.holds > 0, counted);
@@ -257,5 +260,33 @@ impl<L: Log> Successor<'_, L> {
         let quorum = nodes.count_ones() >= u32::from(world.config.quorum());
         self.state
             .set(fields.effective, if quorum { all } else { nodes });
+    }
+}
+
+impl World {
+    /// Nothing of the client goes on: no operation, no thread, no message.
+    fn rests(&self, state: &State, client: usize) -> bool {
+        let facts = self.facts(state, client);
+        facts.phase == Phase::Idle
+            && !facts.alive
+            && !self.crashed(state, client)
+            && self.slots(client).iter().all(|slot| state.get(*slot) == 0)
+    }
+
+    /// Who comes to rest leaves nothing behind.
+    pub(super) fn judge_rest(&self, before: &State, transition: &mut Transition<State>) {
+        if !self.config.tidy {
+            return;
+        }
+        let after = &transition.state;
+        let left = |client: usize| {
+            let node = |node: &NodeFields| {
+                self.tables.holders[after.get(node.keyspace)].any & 1 << client != 0
+            };
+            !self.rests(before, client) && self.rests(after, client) && self.nodes.iter().any(node)
+        };
+        if (0..self.clients.len()).any(left) {
+            transition.violates |= Safety::NoOrphanAtOnce.bit();
+        }
     }
 }
