@@ -193,7 +193,7 @@ impl<'a> Replay<'a> {
                 let actual = self.ended(*client, ended)?;
                 self.watch_end(*client, actual).await
             }
-            Event::Write { client } => self.write(*client).await,
+            Event::Write { client, refused } => self.write(*client, *refused).await,
             Event::Tick => self.tick().await,
             Event::Fault { fault } => self.fault(fault).await,
         }

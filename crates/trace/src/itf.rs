@@ -91,7 +91,7 @@ impl<'a> Moment<'a> {
             | Event::Deliver { client, .. }
             | Event::Fail { client, .. }
             | Event::Outcome { client, .. }
-            | Event::Write { client } => format!("{}: ", words::client(*client)),
+            | Event::Write { client, .. } => format!("{}: ", words::client(*client)),
             Event::Execute { node, .. }
             | Event::Block { node, .. }
             | Event::Publish { node, .. } => {

@@ -416,7 +416,7 @@ fn who(event: &Event) -> (String, Option<u8>) {
         | Event::Wake { client, .. }
         | Event::Choose { client, .. }
         | Event::Outcome { client, .. }
-        | Event::Write { client } => (words::client(*client), Some(*client)),
+        | Event::Write { client, .. } => (words::client(*client), Some(*client)),
         Event::Send { client, node, .. } => (arrow(client, "→", node), Some(*client)),
         Event::Execute { node, .. } | Event::Block { node, .. } | Event::Publish { node, .. } => {
             (format!("    {}", words::node(*node)), None)

@@ -203,9 +203,9 @@ impl<'a> Progress<'a> {
                 })?;
                 self.acts(*client)
             }
-            Event::Wake { client, .. } | Event::Choose { client, .. } | Event::Write { client } => {
-                self.acts(*client)
-            }
+            Event::Wake { client, .. }
+            | Event::Choose { client, .. }
+            | Event::Write { client, .. } => self.acts(*client),
             Event::Outcome { client, .. } => self.acts(*client),
             Event::Send {
                 client,

@@ -291,6 +291,10 @@ pub fn event(trace: &Trace, event: &Event) -> String {
             format!("{}: {fate}", name(message))
         }
         Event::Outcome { op, outcome: o, .. } => format!("{} ends: {}", printable(op), outcome(o)),
+        Event::Write { refused: true, .. } => {
+            "would write to the guarded counter, which refuses its fence: it has seen a higher one"
+                .into()
+        }
         Event::Write { .. } => "writes to the guarded counter".into(),
         Event::Tick => "all clocks advance by one tick".into(),
         Event::Fault { fault: f } => {

@@ -409,6 +409,7 @@ impl<'f> Checker<'f> {
             Property::Safety(Safety::NoLostWakeUp) => {
                 self.file.listens && self.options.sizes.nodes == 1
             }
+            Property::Safety(Safety::FenceMonotonicity) => self.file.has_fences,
             Property::Safety(_) | Property::Branching(_) => true,
         };
         PROPERTIES

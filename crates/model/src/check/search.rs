@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lockproof_lua::RefusalKind;
 use lockproof_trace::Trace;
 
-use crate::world::catalogue::{Branching, Property, Switch};
+use crate::world::catalogue::{Branching, Property, Safety, Switch};
 use crate::world::concrete::{self, Concrete, ConcreteError, Heading};
 use crate::world::layout::State;
 use crate::world::packed::Narrow;
@@ -139,7 +139,7 @@ impl Checker<'_> {
         observer: &dyn Observer,
     ) -> Result<Answer, CheckError> {
         let Some(path) = searched.path(property) else {
-            return Ok(searched.unviolated());
+            return Ok(searched.unviolated(property));
         };
         let world = &searched.world;
         let path = shown(world, path, property);
@@ -251,13 +251,17 @@ impl Searched {
     }
 
     /// The answer on a property that nothing violates.
-    fn unviolated(&self) -> Answer {
+    fn unviolated(&self, property: Property) -> Answer {
         let mut reasons = self.poisons();
         if !self.found.complete || self.found.overflow != 0 && reasons.is_empty() {
             reasons.push(unknown_because(&self.found));
         }
         if reasons.is_empty() && self.world.reached.rounded() {
             reasons.push(rounded_because(&self.world.tables));
+        }
+        let of_fences = [Safety::Effect, Safety::FenceMonotonicity].map(Property::Safety);
+        if reasons.is_empty() && self.world.reached.lost_fences() && of_fences.contains(&property) {
+            reasons.push(FENCES_LOST.into());
         }
         if reasons.is_empty() {
             Answer::Holds
@@ -281,6 +285,11 @@ fn shown(world: &World, path: &Path<State>, property: Property) -> Path<State> {
         Property::Branching(Branching::DeadlockFreedom) => attempts::followed(world, path),
     }
 }
+
+/// Why a property of fences is unknown though nothing violates it.
+const FENCES_LOST: &str = "a fence has to be compared with another one, and how the two lie is \
+     more than the model keeps: a counter has lost more than it tells apart, or fences come from \
+     different counters";
 
 fn between_ticks(what: &str) -> Answer {
     Answer::Unknown(format!(

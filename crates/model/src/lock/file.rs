@@ -53,6 +53,8 @@ pub struct LockFile {
     pub has_modes: bool,
     /// Its clients wait for messages.
     pub listens: bool,
+    /// Its acquire hands out fences.
+    pub has_fences: bool,
     /// May a holder acquire again?
     pub reentrant: bool,
     /// A background thread renews the lease for as long as the lock is held, so the
@@ -148,6 +150,7 @@ impl LockFile {
             sha256: String::new(),
             has_modes: false,
             listens: code.reads_global("wait"),
+            has_fences: code.functions_name("fence"),
             reentrant: false,
             renews: false,
             keys: Keys::default(),

@@ -24,6 +24,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "rw-two-keys",
     "rw-hash",
     "delifeq",
+    "fenced",
 );
 
 /// The scripts of `lua/`.
@@ -42,6 +43,7 @@ pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua", ".lua":
     "rw_hash_read",
     "rw_hash_write",
     "rw_hash_release",
+    "fenced_lock",
 );
 
 /// Names of the built-in locks, in the order of the catalogue.

@@ -360,7 +360,7 @@ pub(crate) fn sentence(trace: &Trace, step: &Step) -> String {
         | Event::Deliver { client, .. }
         | Event::Fail { client, .. }
         | Event::Outcome { client, .. }
-        | Event::Write { client } => format!("{} {what}", words::client(*client)),
+        | Event::Write { client, .. } => format!("{} {what}", words::client(*client)),
         Event::Tick | Event::Fault { .. } => what,
     }
 }

@@ -21,6 +21,7 @@ pub enum Safety {
     ReleaseFrees,
     ReadWrite,
     NoLostWakeUp,
+    FenceMonotonicity,
 }
 
 /// A property of the whole graph: from every reachable state a way without faults
@@ -41,7 +42,7 @@ pub struct PropertyInfo {
 }
 
 /// Every property, in table order.
-pub const PROPERTIES: [PropertyInfo; 12] = [
+pub const PROPERTIES: [PropertyInfo; 13] = [
     safety(
         Safety::Belief,
         "mutual-exclusion-belief",
@@ -102,6 +103,11 @@ pub const PROPERTIES: [PropertyInfo; 12] = [
         "no-lost-wake-up",
         "nobody waits on for a message once the lock was given back and no message is on its way",
     ),
+    safety(
+        Safety::FenceMonotonicity,
+        "fence-monotonicity",
+        "who validly gets the lock after another client has a higher fence than all before",
+    ),
 ];
 
 const fn safety(property: Safety, id: &'static str, meaning: &'static str) -> PropertyInfo {
@@ -122,7 +128,7 @@ const fn branching(property: Branching, id: &'static str, meaning: &'static str)
 
 impl Safety {
     /// Every one, in the order of their bits.
-    pub const ALL: [Safety; 11] = [
+    pub const ALL: [Safety; 12] = [
         Safety::Belief,
         Safety::Validity,
         Safety::Effect,
@@ -134,6 +140,7 @@ impl Safety {
         Safety::ReleaseFrees,
         Safety::ReadWrite,
         Safety::NoLostWakeUp,
+        Safety::FenceMonotonicity,
     ];
 
     /// The property's bit in a [`PropertySet`](crate::world::PropertySet).
@@ -171,7 +178,8 @@ impl Property {
                 | Safety::OwnerOnly
                 | Safety::Reentrancy
                 | Safety::Lease
-                | Safety::ReadWrite,
+                | Safety::ReadWrite
+                | Safety::FenceMonotonicity,
             ) => true,
             Property::Safety(
                 Safety::Belief

@@ -267,6 +267,10 @@ impl Closure {
                 out.push(self.retired_reply(reply, client, *mask));
             }
         }
+        if self.rules.keys.has_fences() {
+            let renumberings = self.needs.renumberings();
+            out.extend(renumberings.into_iter().map(|how| how.reply(reply)));
+        }
         out
     }
 

@@ -10,6 +10,7 @@
 mod clients;
 mod compare;
 mod events;
+mod fences;
 mod messages;
 mod play;
 mod reading;
@@ -246,6 +247,8 @@ struct ConcreteRun<'w> {
     after: State,
     steps: Vec<Step>,
     rounded: bool,
+    /// The value of the fence of each rank, as far as it is known.
+    fences: Vec<Option<i64>>,
 }
 
 /// More refusals than these are not followed at the end of a path.
@@ -298,6 +301,7 @@ impl<'w> ConcreteRun<'w> {
             after: world.start(),
             steps: Vec::new(),
             rounded: false,
+            fences: vec![None; usize::from(super::fences::KEEPING)],
         })
     }
 

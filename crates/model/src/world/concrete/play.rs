@@ -26,8 +26,9 @@ impl ConcreteRun<'_> {
                 client,
                 class,
                 ending,
+                fence,
                 abandoned,
-            } => self.settle(client, class, ending, abandoned)?,
+            } => self.settle(client, class, (ending, fence), abandoned)?,
             Note::Taken { client, message } => {
                 let index = self.find(client, &message)?;
                 self.hand = Some(self.parcels.remove(index));
@@ -55,6 +56,7 @@ impl ConcreteRun<'_> {
                     format!("a comparison of times by a script on N{node} to come out as it does");
                 return Err(ConcreteError::BetweenTicks { what });
             }
+            Note::Drew { how } => self.draw(how),
             Note::Blocked => self.hold_wait_back()?,
             Note::Acknowledged {
                 client,

@@ -62,15 +62,23 @@ impl<L: Log> Successor<'_, L> {
             client,
             class: after,
             ending: emitted.ending,
+            fence: emitted.fence,
             abandoned: emitted.abandoned,
         });
         if let Some((op, ending)) = emitted.ending {
-            self.end(client, op, ending, before, after, counted);
+            self.end(
+                client,
+                op,
+                ending,
+                (before, after),
+                (emitted.fence, counted),
+            );
             self.state.set(fields.effective, 0);
         }
         if !world.tables.facts[usize::from(after)].believes {
             self.state.set(fields.overrun, 0);
             self.state.set(fields.effect, 0);
+            self.state.set(fields.fence, 0);
         }
         self.settle_lease(client);
     }
@@ -143,6 +151,7 @@ impl<L: Log> Successor<'_, L> {
         let fields = self.world.clients[client];
         for field in [
             fields.effect,
+            fields.fence,
             fields.effective,
             fields.grace,
             fields.overrun,
@@ -198,6 +207,7 @@ impl<L: Log> Successor<'_, L> {
                 client,
                 class,
                 ending: None,
+                fence: None,
                 abandoned: 0,
             });
         }

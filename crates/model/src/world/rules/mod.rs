@@ -7,6 +7,7 @@
 
 mod clients;
 mod failover;
+mod fences;
 mod lease;
 mod min_replicas;
 mod network;
