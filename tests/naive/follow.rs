@@ -142,7 +142,7 @@ impl Follower<'_> {
                 let id = self.id(*message)?;
                 self.act(Move::Deliver { id }, held_after(rest))
             }
-            Event::Write { client } => self.act(
+            Event::Write { client, .. } => self.act(
                 Move::Write {
                     client: size(client),
                 },

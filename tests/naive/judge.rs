@@ -35,7 +35,7 @@ pub fn ended(
     let ghost = step.state.clients[client].ghost.clone();
     let took_effect = ghost.effective.count_ones() as usize >= quorum;
     match (op.mode(), outcome) {
-        (Some(mode), Outcome::Held { validity_ms, .. }) => {
+        (Some(mode), Outcome::Held { validity_ms, fence }) => {
             // A lock that only readers ever get again is stuck.
             step.acquired = (mode == Mode::Write).then_some(client);
             let nested = before.holds > 0;
@@ -47,6 +47,9 @@ pub fn ended(
             }
             if !nested && mode == Mode::Write {
                 one.ghost.read = Some(counter);
+            }
+            if !nested {
+                shows_fence(step, client, *fence, after.valid);
             }
             let stands = |has: &Has, at: usize| has.locked || ghost.effective & 1 << at != 0;
             let taken = nodes_where(step, client, stands) >= quorum;
@@ -160,8 +163,30 @@ fn pending(state: &State, client: usize) -> bool {
         .any(|message| message.client == client)
 }
 
-/// The holder writes what it computed from the value that it read.
+/// Who gets the lock reads the counter, and shows its fence there.
+fn shows_fence(step: &mut Step<'_>, client: usize, fence: Option<i64>, valid: bool) {
+    step.state.ghost(client, |ghost| ghost.fence = fence);
+    let Some(fence) = fence else {
+        return;
+    };
+    let (highest, last) = step.state.fences;
+    let changes = last.is_some_and(|last| last != client);
+    if valid && changes && highest.is_some_and(|highest| fence <= highest) {
+        step.violate(Safety::FenceMonotonicity);
+    }
+    let last = if valid { Some(client) } else { last };
+    step.state.fences = (highest.max(Some(fence)), last);
+}
+
+/// The holder writes what it computed from the value that it read, unless the counter has
+/// seen a higher fence than its own.
 pub fn write(step: &mut Step<'_>, client: usize) {
+    let (highest, _) = step.state.fences;
+    let own = step.state.clients[client].ghost.fence;
+    if own.is_some() && own < highest {
+        step.state.ghost(client, |ghost| ghost.read = None);
+        return;
+    }
     let counter = step.state.counter;
     let mut lost = false;
     step.state.ghost(client, |ghost| {

@@ -64,13 +64,14 @@ const SETS: [&str; 19] = [
 ];
 
 /// Locks of which each command stands in another one as well: under these sets only.
-const SIMPLE: [&str; 13] = [
+const SIMPLE: [&str; 14] = [
     "exists-set",
     "setnx-del",
     "setnx-expire-lua",
     "set-nx-px",
     "token-get-del",
     "delifeq",
+    "fenced",
     "reentrant-hash-renewed",
     "rw-hash",
     "rw-two-keys",

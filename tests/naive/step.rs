@@ -295,6 +295,7 @@ impl<'s> Step<'s> {
         if after.holds == 0 {
             one.ghost.overrun = false;
             one.ghost.read = None;
+            one.ghost.fence = None;
             one.ghost.leased = None;
         }
         one.seal();

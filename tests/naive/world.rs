@@ -191,6 +191,8 @@ pub struct Ghost {
     pub overrun: bool,
     /// The guarded counter as it read it when it acquired; `None` once it has written.
     pub read: Option<u32>,
+    /// The fence that it was given then.
+    pub fence: Option<i64>,
     /// Nodes on which the running operation took effect.
     pub effective: u8,
     /// When the running attempt of an acquire sent its first command.
@@ -339,6 +341,8 @@ pub struct State {
     pub budget: Vec<u8>,
     /// The guarded counter.
     pub counter: u32,
+    /// The highest fence that it has seen, and who got the lock with one last.
+    pub fences: (Option<i64>, Option<usize>),
     pub next_id: u32,
     /// By client and node: what it listens to.
     pub ears: Vec<Ear>,
@@ -364,6 +368,7 @@ impl State {
             cut: vec![Cut::Open; setup.clients * setup.nodes()],
             budget: setup.switches.iter().map(|switch| switch.budget).collect(),
             counter: 0,
+            fences: (None, None),
             next_id: 1,
             ears: vec![Ear::Nothing; setup.clients * setup.nodes()],
             freed: false,
@@ -387,7 +392,7 @@ impl State {
         let mut messages: Vec<u128> = messages.map(|(at, one)| one.print(place(at))).collect();
         messages.sort_unstable();
         let rest = (&self.cut, &self.budget, self.counter, self.tick);
-        let rest = (rest, &self.ears, self.freed);
+        let rest = (rest, &self.ears, self.freed, self.fences);
         print(&(clients, nodes, messages, rest))
     }
 

@@ -288,7 +288,10 @@ impl Script {
     }
 
     pub fn write(&mut self, client: u8) -> &mut Self {
-        self.push(Event::Write { client })
+        self.push(Event::Write {
+            client,
+            refused: false,
+        })
     }
 
     /// `SET key token NX PX ttl`, executed and delivered, and the lock is held.

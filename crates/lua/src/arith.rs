@@ -9,6 +9,7 @@ use super::model::{Clocks, TOO_FAR, Truth};
 use super::number;
 use super::text::{self, Piece, Span, Symbol, Text};
 use super::value::{self, Beyond, Clock, Duration, Offset, Time, Value};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Why there is no result.
@@ -52,7 +53,7 @@ pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>,
         return match symbol {
             Symbol::Time(..) | Symbol::Far(_) => Ok(clocks.time_of(symbol).map(Value::Time)),
             Symbol::Span(span) | Symbol::Count(span) => Ok(Some(Value::span(span))),
-            Symbol::Fence => Ok(Some(fence())),
+            Symbol::Fence(rank) | Symbol::FenceCount(rank) => Ok(Some(fence(rank))),
             Symbol::Name(_) => Err(Refusal::new(
                 RefusalKind::Names,
                 "reads a token or an owner as a number, which depends on its letters",
@@ -74,12 +75,50 @@ pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>,
     }
 }
 
-/// The value of a fence: a number of which nothing is known but that it is above 0.
-pub fn fence() -> Value {
+/// The value of a fence: a number above 0, of which nothing is known but its place among
+/// other fences.
+pub fn fence(rank: u8) -> Value {
     Value::Offset(Arc::new(Offset {
         plain: 0,
-        symbols: vec![Symbol::Fence],
+        symbols: vec![Symbol::Fence(rank)],
     }))
+}
+
+/// The rank of the fence that the value is, if it is just that.
+pub fn fence_rank(value: &Value) -> Option<u8> {
+    match value {
+        Value::Offset(place) if place.plain == 0 => rank_of(place),
+        _ => None,
+    }
+}
+
+fn rank_of(place: &Offset) -> Option<u8> {
+    match place.symbols[..] {
+        [Symbol::Fence(rank)] => Some(rank),
+        _ => None,
+    }
+}
+
+/// How two numbers lie that were made of fences: a rank less is a value of one more at
+/// least. `None` if they are no such numbers, or if their distance would have to be known.
+fn fence_order(a: &Offset, b: &Offset) -> Option<Ordering> {
+    let [one, other] = [rank_of(a)?, rank_of(b)?];
+    if one == text::UNRANKED || other == text::UNRANKED {
+        return None;
+    }
+    let age = |rank: u8| {
+        if rank == text::DRAWN {
+            -1
+        } else {
+            i16::from(rank)
+        }
+    };
+    match age(other).cmp(&age(one)) {
+        Ordering::Equal => Some(a.plain.cmp(&b.plain)),
+        Ordering::Less if a.plain <= b.plain => Some(Ordering::Less),
+        Ordering::Greater if a.plain >= b.plain => Some(Ordering::Greater),
+        Ordering::Less | Ordering::Greater => None,
+    }
 }
 
 fn as_duration(value: &Value) -> Option<Duration> {
@@ -302,6 +341,11 @@ pub(super) fn below(a: &Value, b: &Value, or_equal: bool, clocks: &Clocks) -> Re
         (Value::Offset(a), Value::Offset(b)) if a.is_as_long_as(b) => {
             Ok((a.plain < b.plain || or_equal && a.plain == b.plain).into())
         }
+        (Value::Offset(a), Value::Offset(b)) if fence_order(a, b).is_some() => {
+            let order = fence_order(a, b);
+            let is = |wanted| order == Some(wanted);
+            Ok((is(Ordering::Less) || or_equal && is(Ordering::Equal)).into())
+        }
         (Value::Beyond(_), Value::Duration(_) | Value::Beyond(_))
         | (Value::Duration(_), Value::Beyond(_)) => refuse(RefusalKind::Horizon, UNKNOWN),
         (Value::Offset(_), other) | (other, Value::Offset(_)) if is_number(other) => {
@@ -425,9 +469,10 @@ pub(super) fn equal(a: &Value, b: &Value, clocks: &Clocks) -> Result<Truth, Refu
             }
         }
         (Value::Offset(a), Value::Offset(b)) if a.is_as_long_as(b) => (a.plain == b.plain).into(),
-        (Value::Offset(_), Value::Offset(_)) => {
-            return Err(Refusal::new(RefusalKind::Names, MEASURES));
-        }
+        (Value::Offset(a), Value::Offset(b)) => match fence_order(a, b) {
+            Some(order) => order.is_eq().into(),
+            None => return Err(Refusal::new(RefusalKind::Names, MEASURES)),
+        },
         _ if is_odd(a) && is_odd(b) => {
             return Err(Refusal::new(RefusalKind::Rounding, ROUNDED));
         }
@@ -596,9 +641,13 @@ fn equal_symbols(a: Symbol, b: Symbol, clocks: &Clocks) -> Result<Truth, Refusal
             Ok((clocks.ms(a) == clocks.ms(b)).into())
         }
         (Symbol::Name(_), _) | (_, Symbol::Name(_)) => Ok(Truth::No),
-        (Symbol::Fence, _) | (_, Symbol::Fence) => Err(Refusal::new(
+        (Symbol::Fence(a), Symbol::Fence(b)) if a != text::UNRANKED && b != text::UNRANKED => {
+            Ok((a == b).into())
+        }
+        (Symbol::Fence(_) | Symbol::FenceCount(_), _)
+        | (_, Symbol::Fence(_) | Symbol::FenceCount(_)) => Err(Refusal::new(
             RefusalKind::Names,
-            "compares the value of a fence, of which the model knows only that it grows",
+            "compares the value of a fence, of which the model knows only its place among fences",
         )),
         _ => match (clocks.time_of(a), clocks.time_of(b)) {
             (Some(a), Some(b)) => clocks.same(a, b),

@@ -178,6 +178,15 @@ impl Code {
         })
     }
 
+    /// Some function of the program, the program itself aside, has this text in it.
+    pub fn functions_name(&self, name: &str) -> bool {
+        let functions = &self.protos[..self.protos.len().saturating_sub(1)];
+        functions.iter().any(|proto| {
+            let named = |constant: &Constant| matches!(constant, Constant::Text(text) if text.bytes() == name.as_bytes());
+            proto.constants.iter().any(named)
+        })
+    }
+
     /// The lines of functions that are no lines of the file's own.
     pub fn function_lines(&self) -> Vec<u32> {
         let (functions, own) = self.protos.split_at(self.protos.len() - 1);

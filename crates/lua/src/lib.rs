@@ -44,7 +44,7 @@ pub mod text;
 mod value;
 mod vm;
 
-pub use arith::{fence, same_text};
+pub use arith::{fence, fence_rank, same_text};
 pub use code::Code;
 pub use error::{Refusal, RefusalKind, Returned, Stop, VmResult};
 pub use fields::field_line;

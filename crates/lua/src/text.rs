@@ -182,9 +182,11 @@ pub enum Symbol {
     Span(Span),
     /// The same as an integer reply, such as PTTL gives.
     Count(Span),
-    /// The value of a counter that only grows, or a reply that tells it: nothing is
-    /// known of it but that.
-    Fence,
+    /// The decimal text of a counter's value that is told by its rank: 0 is the highest
+    /// that was ever handed out, 1 one below, and so on; of [`UNRANKED`] nothing is known.
+    Fence(u8),
+    /// The same as an integer reply, such as INCR gives.
+    FenceCount(u8),
 }
 
 /// A part of a text.
@@ -198,6 +200,13 @@ const NAME_LENGTH: usize = 4;
 const SPAN_LENGTH: usize = 14;
 const TIME_LENGTH: usize = SPAN_LENGTH + 2;
 const FAR_LENGTH: usize = 12;
+const FENCE_LENGTH: usize = 3;
+
+/// The rank of a fence of which nothing is known but that it is above 0.
+pub const UNRANKED: u8 = u8::MAX;
+
+/// The rank of a fence that a command draws: one above rank 0, until the command is over.
+pub const DRAWN: u8 = u8::MAX - 1;
 
 impl Symbol {
     /// Appends the symbol to a text.
@@ -217,7 +226,8 @@ impl Symbol {
             }
             Symbol::Span(span) => write_span(out, b'S', span),
             Symbol::Count(span) => write_span(out, b'C', span),
-            Symbol::Fence => out.push(b'N'),
+            Symbol::Fence(rank) => out.extend([b'N', rank]),
+            Symbol::FenceCount(rank) => out.extend([b'M', rank]),
             Symbol::Far(far) => {
                 out.push(b'F');
                 out.push(u8::from(far.future));
@@ -257,7 +267,8 @@ impl Symbol {
             }
             b'S' => Some((Symbol::Span(read_span(rest)?), SPAN_LENGTH)),
             b'C' => Some((Symbol::Count(read_span(rest)?), SPAN_LENGTH)),
-            b'N' => Some((Symbol::Fence, 2)),
+            b'N' => Some((Symbol::Fence(*rest.first()?), FENCE_LENGTH)),
+            b'M' => Some((Symbol::FenceCount(*rest.first()?), FENCE_LENGTH)),
             b'F' => {
                 let future = *rest.first()? != 0;
                 let place = u32::from_be_bytes(rest.get(1..5)?.try_into().ok()?);
@@ -406,7 +417,8 @@ impl fmt::Display for Symbol {
             Symbol::Time(span, _) => write!(f, "<time {:+} ms {:+} ticks>", span.ms, span.ticks),
             Symbol::Far(far) if far.future => write!(f, "<time far ahead>"),
             Symbol::Far(_) => write!(f, "<time long ago>"),
-            Symbol::Fence => write!(f, "<fence>"),
+            Symbol::Fence(UNRANKED) | Symbol::FenceCount(UNRANKED) => write!(f, "<fence>"),
+            Symbol::Fence(rank) | Symbol::FenceCount(rank) => write!(f, "<fence -{rank}>"),
             Symbol::Span(span) | Symbol::Count(span) => {
                 write!(f, "<{} ms {:+} ticks>", span.ms, span.ticks)
             }

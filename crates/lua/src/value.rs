@@ -133,7 +133,7 @@ impl Offset {
     pub fn is_as_long_as(&self, other: &Offset) -> bool {
         let fixed = |symbol: &Symbol| match symbol {
             Symbol::Name(_) | Symbol::Time(..) | Symbol::Far(_) => true,
-            Symbol::Span(_) | Symbol::Count(_) | Symbol::Fence => false,
+            Symbol::Span(_) | Symbol::Count(_) | Symbol::Fence(_) | Symbol::FenceCount(_) => false,
         };
         self.symbols == other.symbols && self.symbols.iter().all(fixed)
     }

@@ -27,9 +27,27 @@ impl Server {
         self.notes_mut().refuse(kind, what);
     }
 
-    /// The text is the value of a counter of which only is known that it grows.
-    pub(super) fn is_fence(&self, text: &[u8]) -> bool {
-        self.scale().is_some() && text::only_symbol(text) == Some(Symbol::Fence)
+    /// If the key is a counter of fences that is told by ranks: the rank of what it holds,
+    /// if it is there.
+    pub(super) fn fence_before(&self, key: &Bytes, stored: Option<&Bytes>) -> Option<Option<u8>> {
+        if self.scale().is_none() {
+            return None;
+        }
+        match stored {
+            None => self.is_fence(key).then_some(None),
+            Some(text) => match text::only_symbol(text) {
+                Some(Symbol::Fence(rank)) => Some(Some(rank)),
+                _ => None,
+            },
+        }
+    }
+
+    /// One command draws two fences.
+    pub(super) fn refuse_fences(&mut self) {
+        self.refuse(
+            RefusalKind::Names,
+            "draws two fences at once, of which the model follows one",
+        );
     }
 
     /// A whole number; `None` if the text is none.
@@ -204,7 +222,7 @@ pub fn no_name(text: &[u8]) -> Option<(RefusalKind, &'static str)> {
             RefusalKind::Rounding,
             "uses a time in the name of a key, a field or a member: two that are read moments apart may be one, or not",
         )),
-        Symbol::Fence => Some((
+        Symbol::Fence(_) | Symbol::FenceCount(_) => Some((
             RefusalKind::Names,
             "uses a fence in the name of a key, a field or a member",
         )),

@@ -70,6 +70,7 @@ struct Watch {
     order: u32,
     answers: u32,
     listeners: Option<u32>,
+    fences: Vec<Bytes>,
     notes: Notes,
 }
 
@@ -188,6 +189,15 @@ impl Server {
     /// published. The messages are told in [`Notes::published`], and nowhere else.
     pub fn set_listeners(&mut self, listeners: u32) {
         self.watch.listeners = Some(listeners);
+    }
+
+    /// In a model these keys are counters of fences, told by ranks.
+    pub fn set_fences(&mut self, fences: Vec<Bytes>) {
+        self.watch.fences = fences;
+    }
+
+    pub(super) fn is_fence(&self, key: &Bytes) -> bool {
+        self.watch.fences.contains(key)
     }
 
     /// What was noticed since the last call.

@@ -1,7 +1,7 @@
 //! Commands on strings: SET with all its options, GET, counters.
 
 use lockproof_lua::RefusalKind;
-use lockproof_lua::text::Symbol;
+use lockproof_lua::text::{DRAWN, Symbol, UNRANKED};
 
 use super::call::{Answer, Call};
 use super::operand::Amount;
@@ -283,10 +283,10 @@ pub(super) fn decrby(server: &mut Server, call: &Call<'_>) -> Answer {
 /// A missing key counts as 0; the expiry stays.
 fn add(server: &mut Server, key: &Bytes, by: i64) -> Answer {
     let stored = server.get::<Bytes>(key)?;
-    if by > 0 && stored.is_some_and(|text| server.is_fence(text)) {
-        // It grows, and that is all that is known.
-        server.counted(key, None);
-        return Ok(Reply::Bulk(Symbol::Fence.text()));
+    if by > 0
+        && let Some(rank) = server.fence_before(key, stored)
+    {
+        return Ok(draw(server, key, rank, by));
     }
     let old = match server.get::<Bytes>(key)?.cloned() {
         None => 0,
@@ -298,4 +298,23 @@ fn add(server: &mut Server, key: &Bytes, by: i64) -> Answer {
     server.insert(key.clone(), text, when);
     server.counted(key, None);
     Ok(Reply::Int(new))
+}
+
+/// The next fence, of a counter that is told by its rank; `None` if it is not there yet.
+fn draw(server: &mut Server, key: &Bytes, rank: Option<u8>, by: i64) -> Reply {
+    let next = match rank {
+        None | Some(0) if by == 1 => DRAWN,
+        Some(rank @ 1..DRAWN) if by == 1 => rank - 1,
+        Some(DRAWN) => {
+            server.refuse_fences();
+            DRAWN
+        }
+        // It grows, and that is all that is known.
+        _ => UNRANKED,
+    };
+    let when = server.expiry(key).flatten();
+    let text = Value::String(Symbol::Fence(next).text());
+    server.insert(key.clone(), text, when);
+    server.counted(key, None);
+    Reply::Bulk(Symbol::FenceCount(next).text())
 }

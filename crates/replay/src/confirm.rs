@@ -16,7 +16,7 @@ use super::content::{Content, Entry, shown};
 use super::drive::Trial;
 use super::held;
 use super::report::Confirmation;
-use super::rig::{EFFECT, NO_LOST_WAKE_UP, READ_WRITE};
+use super::rig::{EFFECT, FENCES, NO_LOST_WAKE_UP, READ_WRITE};
 use super::run::Replay;
 use super::watch::Completed;
 
@@ -70,6 +70,11 @@ impl Replay<'_> {
                 evidence: Vec::new(),
             },
             EFFECT => self.lost_update().await?,
+            FENCES => Sight::of(
+                "a client that gets the lock after another one, with a fence that is not above \
+                 all before it",
+                self.sightings(),
+            ),
             READ_WRITE => self.broken_modes(&holders),
             "owner-only-release" => Sight::of(
                 "a command that takes away, overwrites, shortens or prolongs what another \

@@ -31,6 +31,7 @@ mod monitor;
 mod refusals;
 mod replica;
 mod report;
+mod resource;
 mod rig;
 mod run;
 mod subscriptions;

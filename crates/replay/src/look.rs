@@ -8,7 +8,6 @@ use tokio::time::timeout;
 
 use super::content::{Content, Notification, READ, content};
 use super::monitor::{self, Fields};
-use super::replica::expect_ok;
 use super::rig::Rig;
 use super::{GateError, GateOptions};
 
@@ -33,7 +32,7 @@ pub(super) struct Told {
 const MARK: [&str; 2] = ["PING", "all"];
 
 /// The key of the guarded counter.
-const COUNTER: &str = "guarded-counter";
+pub(super) const COUNTER: &str = "guarded-counter";
 
 /// Without this a server tells nothing.
 pub(super) const TELL: [&str; 2] = ["--notify-keyspace-events", "KEA"];
@@ -122,7 +121,7 @@ impl Rig {
             };
             self.store = Some(Server::start(&options).await?);
         }
-        self.write_counter(0).await
+        self.reset_resource().await
     }
 
     /// The value of the guarded counter.
@@ -138,16 +137,9 @@ impl Rig {
             other => Err(refused(store, "GET", &super::compare::reply_text(&other))),
         }
     }
-
-    pub(super) async fn write_counter(&self, value: i64) -> Result<(), GateError> {
-        match &self.store {
-            Some(store) => expect_ok(store, &["SET", COUNTER, &value.to_string()]).await,
-            None => Ok(()),
-        }
-    }
 }
 
-fn refused(server: &Server, command: &str, reply: &str) -> GateError {
+pub(super) fn refused(server: &Server, command: &str, reply: &str) -> GateError {
     GateError::Refused {
         server: server.to_string(),
         command: command.to_string(),

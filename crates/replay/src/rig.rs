@@ -63,6 +63,7 @@ impl Shape {
 
 /// The property that is about the guarded counter.
 pub(super) const EFFECT: &str = "mutual-exclusion-effect";
+pub(super) const FENCES: &str = "fence-monotonicity";
 
 /// The property of locks with modes.
 pub(super) const READ_WRITE: &str = "read-write-exclusion";

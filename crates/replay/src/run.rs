@@ -207,7 +207,7 @@ impl<'a> Replay<'a> {
                 self.watch_end(*client, actual).await
             }
             Event::Assertion { client, text } => self.asserted(*client, text),
-            Event::Write { client } => self.write(*client).await,
+            Event::Write { client, refused } => self.write(*client, *refused).await,
             Event::Tick => self.tick().await,
             Event::Fault { fault } => self.fault(fault).await,
         }

@@ -18,7 +18,7 @@ use super::Stop;
 use super::compare::command_text;
 use super::content::{self, Content, Effect, KeyRules};
 use super::messages::{Key, Stage};
-use super::rig::{EFFECT, NO_LOST_WAKE_UP, READ_WRITE};
+use super::rig::{EFFECT, FENCES, NO_LOST_WAKE_UP, READ_WRITE};
 use super::run::{ClientState, Replay, holds_back, is_consequence, is_loss};
 
 /// What was noted.
@@ -39,8 +39,11 @@ pub(super) struct Watch {
     pub sightings: Vec<String>,
     /// Operations that ended at the violating step.
     pub ends: Vec<Completed>,
-    /// Writes to the guarded counter.
+    /// Writes that the guarded counter took.
     pub writes: i64,
+    /// The highest fence that a client was given, and who validly got the lock with one
+    /// last.
+    fences: (Option<i64>, Option<u8>),
     /// Requests that a pause held back.
     pub held_back: Vec<String>,
     /// A command has taken the lock away on a node, and none has brought it back.
@@ -68,6 +71,8 @@ pub(super) struct Watched {
     pub idle_ticks: i64,
     /// The guarded counter, as it read it when it acquired.
     counter: Option<i64>,
+    /// The fence that it was given then.
+    fence: Option<i64>,
 }
 
 /// An operation that ended.
@@ -109,9 +114,32 @@ impl Watch {
             sightings: Vec::new(),
             ends: Vec::new(),
             writes: 0,
+            fences: (None, None),
             held_back: Vec::new(),
             freed: false,
         })
+    }
+
+    /// A client got the lock with a fence: it must be above all before it if another client
+    /// had the lock last.
+    fn see_fence(&mut self, client: u8, (fence, valid): (Option<i64>, bool), at: usize) {
+        let Some(fence) = fence else {
+            return;
+        };
+        let (before, last) = self.fences;
+        if let (Some(highest), Some(last), true) = (before, last, valid)
+            && last != client
+            && fence <= highest
+            && self.property == FENCES
+            && at >= self.first
+        {
+            self.sightings.push(format!(
+                "client {client} gets the lock after client {last} and the fence {fence}, which \
+                 is not above {highest}, the highest before it"
+            ));
+        }
+        let last = if valid { Some(client) } else { last };
+        self.fences = (before.max(Some(fence)), last);
     }
 
     /// The running operation took effect on a node, or took that back. Which nodes
@@ -355,6 +383,7 @@ impl Replay<'_> {
         let state = self.state(client)?;
         let (before, was_valid) = state.before.clone();
         let holds = state.view.as_ref().map_or(0, |view| view.holds);
+        let valid = state.is_valid();
         let at = self.at;
         let Some(watch) = &mut self.watch else {
             return Ok(());
@@ -370,15 +399,29 @@ impl Replay<'_> {
             hampered: watched.hampered,
             ended,
         };
-        let took = matches!(end.ended.outcome, Outcome::Held { .. }) && holds == 1;
+        let took = match end.ended.outcome {
+            Outcome::Held { fence, .. } if holds == 1 => Some(fence),
+            _ => None,
+        };
         if at >= watch.first {
             watch.ends.push(end);
         }
-        if watch.property == EFFECT && took {
+        let Some(fence) = took else {
+            return Ok(());
+        };
+        watch.clients[usize::from(client)].fence = fence;
+        watch.see_fence(client, (fence, valid), at);
+        if watch.property == EFFECT {
             let value = self.rig.read_counter().await?;
+            let taken = self.rig.show_fence(fence).await?;
+            let fenced = match (fence, taken) {
+                (None, _) => String::new(),
+                (Some(fence), true) => format!(" with fence {fence}"),
+                (Some(fence), false) => format!(", which refuses its fence {fence}"),
+            };
             self.note(
                 "did",
-                format!("client {client} reads {value} from the guarded counter"),
+                format!("client {client} reads {value} from the guarded counter{fenced}"),
             );
             if let Some(watched) = self.watched(client) {
                 watched.counter = Some(value);
@@ -388,14 +431,31 @@ impl Replay<'_> {
     }
 
     /// The holder writes what it computed from what it read.
-    pub(super) async fn write(&mut self, client: u8) -> Result<(), Stop> {
-        let read = self.watched(client).and_then(|watched| watched.counter);
+    pub(super) async fn write(&mut self, client: u8, refused: bool) -> Result<(), Stop> {
+        let watched = self.watched(client);
+        let (read, fence) = watched.map_or((None, None), |w| (w.counter, w.fence));
         let (Some(read), true) = (read, self.guards_counter()) else {
             self.note("did", format!("client {client} would write now"));
             return Ok(());
         };
         let found = self.rig.read_counter().await?;
-        self.rig.write_counter(read + 1).await?;
+        let taken = self.rig.write_counter(read + 1, fence).await?;
+        if taken == refused {
+            let [expected, actual] = [!refused, taken].map(|taken| match taken {
+                true => "the guarded counter takes the write",
+                false => "the guarded counter refuses the write",
+            });
+            return Err(Stop::diverged(expected, actual));
+        }
+        if refused {
+            let fence = fence.unwrap_or_default();
+            let what = format!(
+                "client {client} would write {}, and the guarded counter refuses its fence {fence}",
+                read + 1
+            );
+            self.note("did", what);
+            return Ok(());
+        }
         let what = format!(
             "client {client} read {read} from the guarded counter when it acquired, and writes {}",
             read + 1

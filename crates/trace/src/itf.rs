@@ -92,7 +92,7 @@ impl<'a> Moment<'a> {
             | Event::Fail { client, .. }
             | Event::Outcome { client, .. }
             | Event::Assertion { client, .. }
-            | Event::Write { client } => format!("{}: ", words::client(*client)),
+            | Event::Write { client, .. } => format!("{}: ", words::client(*client)),
             Event::Execute { node, .. }
             | Event::Block { node, .. }
             | Event::Publish { node, .. } => {

@@ -265,8 +265,13 @@ pub enum Event {
     /// whose condition is false. The line is the step's source.
     Assertion { client: u8, text: String },
     /// The holder writes to the guarded counter what it computed from the
-    /// value that it read when it acquired.
-    Write { client: u8 },
+    /// value that it read when it acquired. If it comes with a fence, and a higher one has
+    /// been there before, it is refused.
+    Write {
+        client: u8,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        refused: bool,
+    },
     /// All clocks advance by one tick.
     Tick,
     /// A fault begins or ends.

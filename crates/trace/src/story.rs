@@ -457,7 +457,7 @@ pub(crate) fn who(event: &Event) -> (String, Option<u8>) {
         | Event::Choose { client, .. }
         | Event::Outcome { client, .. }
         | Event::Assertion { client, .. }
-        | Event::Write { client } => (words::client(*client), Some(*client)),
+        | Event::Write { client, .. } => (words::client(*client), Some(*client)),
         Event::Send { client, node, .. } => (arrow(client, "→", node), Some(*client)),
         Event::Execute { node, .. } | Event::Block { node, .. } | Event::Publish { node, .. } => {
             (format!("    {}", words::node(*node)), None)

@@ -279,9 +279,9 @@ impl<'a> Progress<'a> {
                 })?;
                 self.acts(*client)
             }
-            Event::Wake { client, .. } | Event::Choose { client, .. } | Event::Write { client } => {
-                self.acts(*client)
-            }
+            Event::Wake { client, .. }
+            | Event::Choose { client, .. }
+            | Event::Write { client, .. } => self.acts(*client),
             Event::Outcome { client, .. } | Event::Assertion { client, .. } => self.acts(*client),
             Event::Send {
                 client,

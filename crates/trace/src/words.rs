@@ -302,6 +302,10 @@ pub fn event(trace: &Trace, event: &Event) -> String {
                 shorten(&printable(text), 60)
             )
         }
+        Event::Write { refused: true, .. } => {
+            "would write to the guarded counter, which refuses its fence: it has seen a higher one"
+                .into()
+        }
         Event::Write { .. } => "writes to the guarded counter".into(),
         Event::Tick => "all clocks advance by one tick".into(),
         Event::Fault { fault: f } => {

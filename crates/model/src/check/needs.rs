@@ -232,6 +232,7 @@ impl Checker<'_> {
             slots: self.world_config(set).slots() as u8,
             refusing: on(Fault::MinReplicas),
             shared_owner: on(Fault::SharedOwner),
+            losing: self.file.keys.has_fences() && self.world_config(set).loses_fences(),
         }
     }
 

@@ -440,6 +440,7 @@ impl<'f> Checker<'f> {
                 self.file.listens && self.options.sizes.nodes == 1
             }
             Property::Safety(Safety::Assertion) => self.file.asserts,
+            Property::Safety(Safety::FenceMonotonicity) => self.file.has_fences,
             // With one node it would be asked where that node is up, and ask for what
             // deadlock-freedom asks for.
             Property::Branching(Branching::FaultTolerance) => self.options.sizes.nodes > 1,

@@ -340,6 +340,10 @@ impl Searched {
         if reasons.is_empty() && self.world.reached.rounded() {
             reasons.push(rounded_because(&self.world.tables));
         }
+        let of_fences = [Safety::Effect, Safety::FenceMonotonicity].map(Property::Safety);
+        if reasons.is_empty() && self.world.reached.lost_fences() && of_fences.contains(&property) {
+            reasons.push(FENCES_LOST.into());
+        }
         if reasons.is_empty() {
             Answer::Holds
         } else {
@@ -354,6 +358,11 @@ impl Searched {
         reached.map(|at| poisons[at].reason.clone()).collect()
     }
 }
+
+/// Why a property of fences is unknown though nothing violates it.
+const FENCES_LOST: &str = "a fence has to be compared with another one, and how the two lie is \
+     more than the model keeps: a counter has lost more than it tells apart, or fences come from \
+     different counters";
 
 fn between_ticks(what: &str) -> Answer {
     Answer::Unknown(format!(

@@ -55,6 +55,8 @@ pub struct LockFile {
     pub listens: bool,
     /// It says by `assert_` what must be so.
     pub asserts: bool,
+    /// Its acquire hands out fences.
+    pub has_fences: bool,
     /// May a holder acquire again?
     pub reentrant: bool,
     /// A background thread renews the lease for as long as the lock is held, so the
@@ -154,6 +156,7 @@ impl LockFile {
             has_modes: false,
             listens: code.reads_global("wait"),
             asserts: code.reads_global("assert_"),
+            has_fences: code.functions_name("fence"),
             reentrant: false,
             renews: false,
             fair: false,

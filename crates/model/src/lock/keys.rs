@@ -81,6 +81,29 @@ impl Keys {
         })
     }
 
+    /// Some key is a counter of fences.
+    pub fn has_fences(&self) -> bool {
+        self.patterns.iter().any(|(role, _)| *role == Role::Fence)
+    }
+
+    /// The names of the counters of fences, if `lock.key` is `key`; of those that have a
+    /// token or an owner in them there is no list.
+    pub fn fences(&self, key: &str) -> Vec<Vec<u8>> {
+        let fences = self
+            .patterns
+            .iter()
+            .filter(|(role, _)| *role == Role::Fence);
+        let named = |parts: &[Part]| -> Option<Vec<u8>> {
+            let words = parts.iter().map(|part| match part {
+                Part::Text(text) => Some(text.as_str()),
+                Part::Key => Some(key),
+                Part::Name => None,
+            });
+            Some(words.collect::<Option<Vec<_>>>()?.concat().into_bytes())
+        };
+        fences.filter_map(|(_, parts)| named(parts)).collect()
+    }
+
     /// What a key is, if `lock.key` is `key`.
     pub fn role(&self, name: &[u8], key: &str) -> Role {
         let found = self

@@ -25,6 +25,7 @@ mod about;
 mod ask;
 mod banned;
 mod error;
+mod fences;
 mod file;
 mod keys;
 mod mutate;

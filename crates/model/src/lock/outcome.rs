@@ -90,7 +90,9 @@ impl Program {
         Ok(match name.bytes() {
             b"held" => {
                 let validity = self.validity(&table.field("validity"), output)?;
-                let fence = match table.field("fence") {
+                let fence = table.field("fence");
+                output.fence = stated(&fence);
+                let fence = match fence {
                     Value::Number(fence) => Some(fence.floor() as i64),
                     _ => None,
                 };
@@ -150,4 +152,15 @@ fn takes(op: Op, outcome: &Outcome) -> bool {
         Outcome::Failed { .. } | Outcome::Lost => true,
         Outcome::Done { .. } => op.mode().is_none(),
     }
+}
+
+/// A fence as the world takes it.
+fn stated(fence: &Value) -> Option<Stated> {
+    Some(match fence {
+        Value::Nil => return None,
+        Value::Number(number) if (0.0..=f64::from(Stated::NUMBER_MAX)).contains(number) => {
+            Stated::Number(number.floor() as u8)
+        }
+        other => lockproof_lua::fence_rank(other).map_or(Stated::Other, Stated::Rank),
+    })
 }

@@ -18,6 +18,7 @@ use lockproof_lua::{
 };
 
 use super::error::LockError;
+use super::fences;
 use super::file::LockFile;
 use super::names::{self, Turn};
 use super::readings;
@@ -302,6 +303,12 @@ impl Program {
         let (machine, mut threads, mut values) = self.parts();
         let turned = names::turn(machine, &mut threads, &mut values, turn);
         turned.map_err(|refusal| self.explain(Stop::Refused(refusal)))
+    }
+
+    /// Rewrites the rank of every fence that the program of a model remembers.
+    pub fn map_fences(&mut self, f: &mut dyn FnMut(u8) -> u8) {
+        let (machine, mut threads, mut values) = self.parts();
+        fences::map(machine, &mut threads, &mut values, f);
     }
 
     /// The outside view between two inputs.

@@ -28,6 +28,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "rw-hash",
     "redisson-rw",
     "delifeq",
+    "fenced",
 );
 
 /// The scripts of `lua/`.
@@ -50,6 +51,7 @@ pub(crate) const SCRIPTS: &[Builtin] = builtins!("lua", ".lua":
     "rw_hash_read",
     "rw_hash_write",
     "rw_hash_release",
+    "fenced_lock",
 );
 
 /// A lock that needs no file of its own: clients do what they do in another one, and what

@@ -475,8 +475,8 @@ impl Program {
                     Some(lockproof_lua::text::Symbol::Count(span)) if text.is_symbolic() => {
                         Value::span(span)
                     }
-                    Some(lockproof_lua::text::Symbol::Fence) if text.is_symbolic() => {
-                        lockproof_lua::fence()
+                    Some(lockproof_lua::text::Symbol::FenceCount(rank)) if text.is_symbolic() => {
+                        lockproof_lua::fence(rank)
                     }
                     _ => Value::Text(text),
                 }

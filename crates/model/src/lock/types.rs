@@ -176,6 +176,8 @@ pub struct Output {
     pub abandoned: Vec<Thread>,
     /// The operation that ended, if one did, and how.
     pub outcome: Option<(Op, Outcome)>,
+    /// The fence that a successful acquire stated.
+    pub fence: Option<Stated>,
     /// A background thread reported `lost()`.
     pub lost: bool,
     /// Assertions that did not hold, in order.
@@ -198,6 +200,22 @@ pub struct Broken {
     pub line: u32,
     /// What the file says of it.
     pub text: String,
+}
+
+/// A fence, as `held{fence = n}` states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stated {
+    /// A counter's, by its rank (in a model).
+    Rank(u8),
+    /// A number up to [`Stated::NUMBER_MAX`].
+    Number(u8),
+    /// Some other number.
+    Other,
+}
+
+impl Stated {
+    /// Larger numbers are not told apart.
+    pub const NUMBER_MAX: u8 = 15;
 }
 
 /// A duration after which something ends: a sleep, a time-out.

@@ -6,7 +6,7 @@
 use lockproof_redis::{Bytes, Reply};
 use lockproof_trace::{CONNECTION_FAILED, Outcome};
 
-use crate::lock::{Input, Kept, Mode, Op, Phase, View, Waiting};
+use crate::lock::{Input, Kept, Mode, Op, Phase, Stated, View, Waiting};
 
 /// Threads of one client, the caller's included.
 pub const THREADS: usize = 4;
@@ -35,18 +35,22 @@ pub enum Symbolic {
     },
     /// This published message, as the closure numbers them.
     Message(u16),
+    /// The fences that it remembers get new ranks: the closure's number of how. Nothing
+    /// happens to the client.
+    Renumber(u8),
 }
 
 impl Symbolic {
-    /// The input as a program takes it. A new attempt's token has no name here.
+    /// The input as a program takes it, if it is one for programs. A new attempt's token has
+    /// no name here.
     pub fn input(
         self,
         outermost: bool,
         replies: &[Reply],
         messages: &[Published],
         step_ms: i64,
-    ) -> Input {
-        match self {
+    ) -> Option<Input> {
+        Some(match self {
             Symbolic::Call(op) => Input::Call {
                 op,
                 token: (op.mode().is_some() && outermost).then(String::new),
@@ -69,7 +73,8 @@ impl Symbolic {
                 reply: replies[usize::from(reply)].clone(),
             },
             Symbolic::Message(message) => messages[usize::from(message)].input(),
-        }
+            Symbolic::Renumber(_) => return None,
+        })
     }
 }
 
@@ -138,6 +143,8 @@ pub struct Emitted {
     pub ending: Option<(Op, Ending)>,
     /// Assertions that do not hold.
     pub broken: u8,
+    /// The fence that came with it.
+    pub fence: Option<Stated>,
     /// Why nothing can be said about what the program does here: one more than the
     /// number of the closure's reason; 0 if it can.
     pub poison: u16,
@@ -165,6 +172,8 @@ pub struct Facade {
     pub limit: Limit,
     /// What each thread waits for, without times.
     pub threads: [Wait; THREADS],
+    /// Ranks (bit set) of the fences that it remembers. A view does not show them.
+    pub fences: u8,
 }
 
 /// What ends the holder's work, unless the assumption `overrun` lets it go on.
@@ -243,6 +252,7 @@ impl Facade {
             valid_at_ticks: view.valid_at_ticks,
             limit: Limit::of(view, renews),
             threads,
+            fences: 0,
         }
     }
 }

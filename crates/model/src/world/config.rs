@@ -87,6 +87,19 @@ impl WorldConfig {
         )
     }
 
+    /// A counter of fences can fall back, or there are several.
+    pub fn loses_fences(&self) -> bool {
+        let losing = [
+            Fault::RestartNone,
+            Fault::RestartEverysec,
+            Fault::NodeDown,
+            Fault::DelayedRestart,
+            Fault::NodeFlush,
+        ];
+        let strikes = losing.into_iter().any(|fault| self.switch(fault).0 > 0);
+        self.nodes > 1 || self.lag() > 0 || strikes
+    }
+
     /// A promotion can leave the old server in service.
     pub fn splits(&self) -> bool {
         self.switch(Fault::SplitBrain).0 > 0

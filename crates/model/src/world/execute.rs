@@ -8,6 +8,7 @@ use lockproof_redis::{self as redis, Bytes, Notes, Reply, ScriptEngine, Server, 
 
 use crate::lock::Role;
 
+use super::fences::{self, Draw};
 use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
 use super::owners::{Author, Owners, Sender};
 use super::stamps;
@@ -49,6 +50,8 @@ pub struct Executed {
     pub effect: Effect,
     /// A fence has another value now: a write, though nothing else tells it.
     pub counted: bool,
+    /// It drew a fence of which others hear.
+    pub drew: Option<Draw>,
     /// The key of what grew beyond what the tables represent.
     pub overflow: Option<String>,
     /// Why the execution says nothing about a real server, and whether a script
@@ -170,6 +173,10 @@ impl<'e> Executor<'e> {
             orders = orders.max(notes.orders);
             opened = opened.max(notes.opened);
             let same = other == server && notes.published == executed.published;
+            let reply = match executed.drew {
+                Some(_) => symbols::map_reply(&reply, &mut |text| fences::settled(text)),
+                None => reply,
+            };
             executed.refusal = executed.refusal.or(notes.refusal);
             executed.clock |= notes.clock;
             if !same {
@@ -201,6 +208,9 @@ impl<'e> Executor<'e> {
         server.set_listeners(run.listeners);
         server.set_order(run.order);
         server.set_answers(run.answers);
+        if self.scale.is_some() {
+            server.set_fences(self.rules.keys.fences(&self.rules.key));
+        }
         let mut reply = server.execute(self.scripts, u32::from(client), argv);
         if self.scale.is_some() {
             reply = stamps::keep(&mut server, client, argv, reply);
@@ -226,6 +236,7 @@ impl<'e> Executor<'e> {
             replies: vec![reply],
             effect: Effect::default(),
             counted: false,
+            drew: None,
             overflow: None,
             refusal: notes.refusal.clone(),
             clock: notes.clock,
@@ -255,6 +266,7 @@ impl<'e> Executor<'e> {
         {
             executed.overflow = Some(text::printable(&entry.key));
         }
+        self.settle_fences(before, &mut executed);
         if let Some(scale) = self.scale {
             stale_stamps(&mut executed, &notes.written, scale);
         }
@@ -359,7 +371,7 @@ impl<'e> Executor<'e> {
         }
     }
 
-    /// A fence only grows, and stays; of its value nothing else is kept.
+    /// A fence only grows, and stays. In a model it is told by its rank.
     fn fence(&self, known: Option<&Entry>, entry: &mut Entry, executed: &mut Executed) {
         let Value::String(text) = &entry.value else {
             return refuse(
@@ -369,12 +381,11 @@ impl<'e> Executor<'e> {
             );
         };
         let value = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
-        let opaque = text::only_symbol(text) == Some(Symbol::Fence);
+        let ranked = matches!(text::only_symbol(text), Some(Symbol::Fence(_)));
         let grows = match known.map(|known| &known.value) {
-            // What it was is not known in a model.
             Some(Value::String(old)) if self.scale.is_none() => value(text) >= value(old),
-            Some(_) => opaque || self.scale.is_none(),
-            None => value(text).is_some_and(|value| value > 0),
+            Some(_) => ranked || self.scale.is_none(),
+            None => ranked || value(text).is_some_and(|value| value > 0),
         };
         if !grows || entry.life.is_some() {
             refuse(
@@ -383,10 +394,49 @@ impl<'e> Executor<'e> {
                 "sets, shrinks or lets expire the key that `keys` declares as a fence".into(),
             );
         }
-        if self.scale.is_some() {
-            entry.value = Value::String(Symbol::Fence.text());
+        if self.scale.is_some() && !ranked {
+            // It did not begin with 1, or its name has a token in it.
+            entry.value = Value::String(Symbol::Fence(text::UNRANKED).text());
         }
         entry.writers = Writers::One(Owners::only(0));
+    }
+
+    /// What a command drew gets its rank, and fences stand nowhere but in their counters.
+    fn settle_fences(&self, before: &Keyspace, executed: &mut Executed) {
+        if self.scale.is_none() || !self.rules.keys.has_fences() {
+            return;
+        }
+        let mut strays = false;
+        for entry in &mut executed.after.entries {
+            if self.rules.role(&entry.key) != Role::Fence {
+                entry.renamed(&mut |text| {
+                    strays |= fences::ranks(text).next().is_some();
+                    text.to_vec()
+                });
+                continue;
+            }
+            let Value::String(text) = &mut entry.value else {
+                continue;
+            };
+            if fences::is_drawn(text) {
+                let known = before.entries.iter().any(|known| known.key == entry.key);
+                executed.drew = Some(if known { Draw::Highest } else { Draw::First });
+                *text = fences::settled(text);
+            }
+        }
+        if executed.drew.is_some() {
+            for reply in &mut executed.replies {
+                *reply = symbols::map_reply(reply, &mut |text| fences::settled(text));
+            }
+        }
+        if strays {
+            refuse(
+                executed,
+                RefusalKind::Names,
+                "writes the value of a fence into another key, where the model does not follow it"
+                    .into(),
+            );
+        }
     }
 }
 

@@ -4,10 +4,11 @@
 //! alone. Who runs live programs and formal servers along a path asks for notes as
 //! well, and does with real contents what the rules did with numbers.
 
-use crate::lock::{Kept, Op};
+use crate::lock::{Kept, Op, Stated};
 
 use super::client::{Ending, Symbolic};
 use super::closure::Execution;
+use super::fences::Renumbering;
 use super::layout::Field;
 use super::message::Message;
 
@@ -116,6 +117,8 @@ pub(super) enum Note {
         client: usize,
         class: u16,
         ending: Option<(Op, Ending)>,
+        /// The fence that came with it.
+        fence: Option<Stated>,
         /// Threads (bit set) that gave a command up.
         abandoned: u8,
         /// Assertions that do not hold.
@@ -151,6 +154,9 @@ pub(super) enum Note {
         /// Other than 0: comparisons of times in its script did not come out as at ticks.
         way: u8,
     },
+    /// The request that is about to be executed draws a fence above all others, which get
+    /// other ranks.
+    Drew { how: Renumbering },
     /// The server holds the WAIT that was taken back.
     Blocked,
     /// The replica has what a WAIT of this connection asks for.

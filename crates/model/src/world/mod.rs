@@ -17,6 +17,7 @@ pub mod closure;
 pub mod concrete;
 mod config;
 pub mod execute;
+pub mod fences;
 mod interner;
 pub mod layout;
 mod log;

@@ -13,6 +13,7 @@ use lockproof_redis::{Bytes, Dialect, Server, Value};
 
 use crate::lock::{Keys, Role};
 
+use super::fences::Renumbering;
 use super::owners::Owners;
 use super::symbols::{self, PRESENT, Renaming, Retirement};
 
@@ -185,6 +186,18 @@ impl Keyspace {
         let mut retirement = Retirement::new(client, map);
         let mut rename = |text: &[u8]| retirement.text(text);
         let entries = self.entries.iter().map(|e| e.renamed(&mut rename));
+        Keyspace {
+            entries: entries.collect(),
+            offset_ms: self.offset_ms,
+        }
+        .sorted()
+    }
+
+    /// All fences get other ranks.
+    #[must_use]
+    pub fn renumbered(&self, how: Renumbering) -> Keyspace {
+        let entries = self.entries.iter();
+        let entries = entries.map(|entry| entry.renamed(&mut |text| how.text(text)));
         Keyspace {
             entries: entries.collect(),
             offset_ms: self.offset_ms,

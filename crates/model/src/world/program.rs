@@ -23,6 +23,8 @@ pub trait ClientProgram: Send + Sync {
     fn operations(&self) -> Vec<Op> {
         vec![Op::Acquire, Op::Release]
     }
+    /// Rewrites the rank of every fence that it remembers.
+    fn map_fences(&mut self, _f: &mut dyn FnMut(u8) -> u8) {}
     /// The name of a script that it sends, for messages.
     fn script_name(&self, _text: &[u8]) -> Option<String> {
         None
@@ -52,6 +54,10 @@ impl ClientProgram for Program {
 
     fn operations(&self) -> Vec<Op> {
         self.file().operations().to_vec()
+    }
+
+    fn map_fences(&mut self, f: &mut dyn FnMut(u8) -> u8) {
+        Program::map_fences(self, f);
     }
 
     fn script_name(&self, text: &[u8]) -> Option<String> {

@@ -11,6 +11,7 @@ use crate::lock::Op;
 pub struct Reached {
     poisons: Vec<AtomicBool>,
     rounded: AtomicBool,
+    lost_fences: AtomicBool,
     succeeded: [AtomicBool; Op::ALL.len()],
     commands: Vec<AtomicBool>,
     /// What tables that were closed by need have not.
@@ -119,6 +120,7 @@ impl Reached {
         Reached {
             poisons: flags(poisons),
             rounded: AtomicBool::new(false),
+            lost_fences: AtomicBool::new(false),
             succeeded: [const { AtomicBool::new(false) }; Op::ALL.len()],
             commands: flags(commands),
             lacks: None,
@@ -149,6 +151,7 @@ impl Reached {
         all(&self.commands, &other.commands);
         all(&self.succeeded, &other.succeeded);
         add(&self.rounded, &other.rounded);
+        add(&self.lost_fences, &other.lost_fences);
     }
 
     /// What has been come upon so far, as a value of its own.
@@ -167,6 +170,15 @@ impl Reached {
 
     pub(super) fn round(&self) {
         raise(&self.rounded);
+    }
+
+    pub(super) fn lose_fences(&self) {
+        raise(&self.lost_fences);
+    }
+
+    /// A property had to compare fences of which the model does not know how they lie.
+    pub fn lost_fences(&self) -> bool {
+        self.lost_fences.load(Ordering::Relaxed)
     }
 
     pub(super) fn succeed(&self, op: Op) {

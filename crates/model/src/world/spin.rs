@@ -75,7 +75,11 @@ fn thread(input: Symbolic) -> Option<u8> {
         | Symbolic::Choose { thread, .. }
         | Symbolic::Fail { thread, .. }
         | Symbolic::Reply { thread, .. } => Some(thread),
-        Symbolic::Call(_) | Symbolic::Advance(_) | Symbolic::Skew(_) | Symbolic::Message(_) => None,
+        Symbolic::Call(_)
+        | Symbolic::Advance(_)
+        | Symbolic::Skew(_)
+        | Symbolic::Message(_)
+        | Symbolic::Renumber(_) => None,
     }
 }
 

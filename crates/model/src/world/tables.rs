@@ -11,6 +11,7 @@ use crate::lock::{Kept, Mode, Op, Phase};
 
 use super::client::{Emitted, Facade, Limit, Symbolic, THREADS, Wait};
 use super::closure::{Closure, ClosureError, Command, Execution, Needs, retired};
+use super::fences::{self, Renumbering};
 use super::minimise;
 use super::node::{Holders, Keyspace};
 use super::spin;
@@ -56,6 +57,8 @@ pub struct Facts {
     pub subscribing: u8,
     /// The caller's thread waits for a message.
     pub waits: bool,
+    /// Ranks (bit set) of the fences that the client remembers.
+    pub fences: u8,
 }
 
 impl Facts {
@@ -106,6 +109,17 @@ pub struct Tables {
     /// What clients keep, for the `retire_` functions.
     kept: Vec<Kept>,
     masks: usize,
+    /// `renumbered_keyspace[renumbering * keyspaces + keyspace]`; empty if servers' fences
+    /// keep their ranks.
+    renumbered_keyspace: Vec<u16>,
+    /// The same of replies.
+    renumbered_reply: Vec<u16>,
+    /// Ranks (bit set) of the fences in each reply.
+    pub reply_fences: Vec<u8>,
+    /// Some acquire states a fence.
+    pub states_fences: bool,
+    /// Some command draws a fence.
+    pub draws_fences: bool,
     /// Generations of its own client's tokens that each command names.
     pub generations: Vec<u8>,
     /// Keyspaces that name more stale tokens of one client than can be told apart,
@@ -138,6 +152,7 @@ pub struct InputSpace {
     /// Most options of a choice.
     options: usize,
     messages: usize,
+    renumberings: usize,
 }
 
 impl InputSpace {
@@ -152,6 +167,11 @@ impl InputSpace {
             replies: closure.local_replies.len(),
             options: chosen.max().unwrap_or(0),
             messages: closure.messages.len(),
+            renumberings: if closure.rules.keys.has_fences() {
+                closure.needs.renumberings().len()
+            } else {
+                0
+            },
         }
     }
 
@@ -179,13 +199,19 @@ impl InputSpace {
                 reply + usize::from(thread) * self.replies + usize::from(r)
             }
             Symbolic::Message(number) => message + usize::from(number),
+            Symbolic::Renumber(how) => message + self.messages + usize::from(how),
         }
     }
 
     /// How many inputs there are.
     pub fn len(self) -> usize {
         let of_a_thread = 1 + self.options + 2 + self.replies;
-        Op::ALL.len() + 2 + self.advance_max + THREADS * of_a_thread + self.messages
+        Op::ALL.len()
+            + 2
+            + self.advance_max
+            + THREADS * of_a_thread
+            + self.messages
+            + self.renumberings
     }
 
     /// Never: the calls are always there.
@@ -243,6 +269,18 @@ impl Tables {
             age_reply: messages.age_reply,
             retire_command: messages.retire_command,
             retire_reply: messages.retire_reply,
+            renumbered_keyspace: moves.renumbered,
+            renumbered_reply: messages.renumbered,
+            reply_fences: {
+                let replies = closure.replies.items().iter();
+                replies.map(fences::ranks_of_reply).collect()
+            },
+            states_fences: automaton.states_fences,
+            draws_fences: {
+                let tables = [&closure.executions, &closure.refusals];
+                let mut all = tables.into_iter().flatten().flatten();
+                all.any(|execution| execution.drew.is_some())
+            },
             generations: messages.generations,
             executions: closure.executions.iter().flatten().copied().collect(),
             refusals: closure.refusals.iter().flatten().copied().collect(),
@@ -370,6 +408,23 @@ impl Tables {
         self.kept.len() * self.masks
     }
 
+    /// A keyspace after fences were renumbered.
+    #[inline]
+    pub fn renumbered_keyspace(&self, how: Renumbering, keyspace: u16) -> u16 {
+        let at = how.index() * self.keyspaces + usize::from(keyspace);
+        self.renumbered_keyspace
+            .get(at)
+            .copied()
+            .unwrap_or(keyspace)
+    }
+
+    /// A reply in flight after fences were renumbered.
+    #[inline]
+    pub fn renumbered_reply(&self, how: Renumbering, reply: u16) -> u16 {
+        let at = how.index() * self.closure.replies.len() + usize::from(reply);
+        self.renumbered_reply.get(at).copied().unwrap_or(reply)
+    }
+
     /// A keyspace after a client's retirement.
     #[inline]
     pub fn retire_keyspace(&self, client: usize, renaming: usize, keyspace: u16) -> u16 {
@@ -394,6 +449,7 @@ impl Tables {
 
 /// The client automaton, laid out.
 struct Automaton {
+    states_fences: bool,
     facts: Vec<Facts>,
     next: Vec<u16>,
     output: Vec<u16>,
@@ -439,6 +495,7 @@ impl Automaton {
                 };
         }
         Automaton {
+            states_fences: outputs.items().iter().any(|out| out.fence.is_some()),
             facts,
             next,
             output,
@@ -466,6 +523,7 @@ fn facts_of(facade: &Facade) -> Facts {
         asks: [0; THREADS],
         subscribing: 0,
         waits: facade.threads[0] == Wait::Message,
+        fences: facade.fences,
     };
     for (thread, wait) in facade.threads.iter().enumerate() {
         match wait {
@@ -492,6 +550,7 @@ struct Moves {
     tick: Vec<u16>,
     jump: [Vec<u16>; 2],
     retire: Vec<u16>,
+    renumbered: Vec<u16>,
     holders: Vec<Holders>,
     blurred: Vec<bool>,
 }
@@ -520,6 +579,12 @@ impl Moves {
                 }));
             }
         }
+        let mut renumbered = Vec::new();
+        if closure.needs.losing {
+            for how in closure.needs.renumberings() {
+                renumbered.extend(map(&|k| k.renumbered(how)));
+            }
+        }
         let jumped = |direction: usize| {
             if jump == 0 {
                 Vec::new()
@@ -535,6 +600,7 @@ impl Moves {
             tick: map(&|k| closure.aged_keyspace(k)),
             jump: [jumped(0), jumped(1)],
             retire,
+            renumbered,
             holders: keyspaces
                 .clone()
                 .map(|k| k.holders(ttl_ms, step_ms, &closure.rules))
@@ -560,6 +626,7 @@ struct Messages {
     age_reply: Vec<u16>,
     retire_command: Vec<u16>,
     retire_reply: Vec<u16>,
+    renumbered: Vec<u16>,
     generations: Vec<u8>,
 }
 
@@ -572,12 +639,25 @@ impl Messages {
             age_reply: Vec::new(),
             retire_command: Vec::new(),
             retire_reply: Vec::new(),
+            renumbered: Vec::new(),
             generations: Vec::new(),
         };
         messages.translate(closure);
         messages.age(closure);
         messages.retire(closure);
+        messages.renumber(closure);
         messages
+    }
+
+    fn renumber(&mut self, closure: &Closure) {
+        if !closure.rules.keys.has_fences() {
+            return;
+        }
+        for how in closure.needs.renumberings() {
+            let replies = closure.replies.items().iter();
+            self.renumbered
+                .extend(replies.map(|reply| find_reply(closure, &how.reply(reply))));
+        }
     }
 
     fn translate(&mut self, closure: &Closure) {

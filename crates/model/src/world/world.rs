@@ -8,6 +8,7 @@ use crate::lock::Op;
 use super::catalogue::{FAULTS, Fault};
 use super::client::THREADS;
 use super::config::{LAG_MAX, SLOTS, WorldConfig};
+use super::fences;
 use super::layout::{Field, Packer, State, WORDS};
 use super::message::{MessageKinds, MessageLayout};
 use super::reached::Reached;
@@ -26,6 +27,9 @@ pub(super) struct ClientFields {
     /// 0: holds and read the counter's present value (or does not hold),
     /// 1: somebody has written since, 2: has written itself.
     pub effect: Field,
+    /// 0: it holds without a fence (or does not hold), 1: its fence is the highest that the
+    /// guarded resource has seen, 2: that has seen a higher one.
+    pub fence: Field,
     /// Nodes (bit set) on which the running operation took effect; all, once
     /// they are a quorum. Of a question whether the lock is held: nodes on which it has
     /// stood at some moment since.
@@ -112,6 +116,12 @@ pub struct World {
     /// A command has taken the lock away, and nobody has taken it since. Only if clients
     /// wait for messages, and on one server.
     pub(super) freed: Field,
+    /// The highest fence that an acquire stated (see `fences::highest`).
+    pub(super) highest: Field,
+    /// 1 + the client whose acquire stated one last; 0 if none did.
+    pub(super) last_owner: Field,
+    /// How many fences were drawn, up to what ranks tell; only if a counter can begin anew.
+    pub(super) handed: Field,
     /// Budget left, by fault.
     pub(super) budget: [Field; FAULTS.len()],
     /// How many faults of the order have struck.
@@ -189,6 +199,13 @@ impl World {
         let waits = tables.facts.iter().any(|facts| facts.waits);
         let judged = waits && config.nodes == 1;
         let freed = packer.field(usize::from(judged));
+        let states = tables.states_fences;
+        let most = |most: usize| if states { most } else { 0 };
+        let highest = packer.field(most(usize::from(fences::highest::MOST)));
+        let last_owner = packer.field(most(usize::from(config.clients)));
+        let counts = tables.draws_fences && tables.needs.losing;
+        let handed = usize::from(fences::LOSING) + 1;
+        let handed = packer.field(if counts { handed } else { 0 });
         let mut budget = [Field::NOTHING; FAULTS.len()];
         for switch in &config.switches {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
@@ -206,8 +223,8 @@ impl World {
             place[*fault as usize] = at as u8;
         }
         let no_skew = tables.needs.skews.iter().position(|skew| *skew == 0);
-        let ghosts =
-            (clients.iter()).flat_map(|one| [one.effect, one.grace, one.hampered, one.mine]);
+        let ghosts = (clients.iter())
+            .flat_map(|one| [one.effect, one.fence, one.grace, one.hampered, one.mine]);
         // From when a lease counts depends on what took effect.
         let effects = clients.iter().map(|client| client.effective);
         let effects = effects.filter(|_| !tables.counts_leases);
@@ -235,6 +252,9 @@ impl World {
             unsure,
             listening,
             freed,
+            highest,
+            last_owner,
+            handed,
             budget,
             struck,
             place,
@@ -271,6 +291,7 @@ fn client_fields(
         status: packer.field(status),
         skew: packer.field(tables.needs.skews.len() - 1),
         effect: packer.field(2),
+        fence: packer.field(if tables.states_fences { 2 } else { 0 }),
         effective: packer.field(nodes),
         grace: packer.field(tables.needs.grace()),
         overrun: packer.field(usize::from(overruns.min(1))),

@@ -34,7 +34,7 @@ pub(super) fn to_lua(machine: &mut Machine, reply: Reply) -> Value {
             let text = text_of(&text, machine.clocks.scale);
             match text::only_symbol(text.bytes()) {
                 Some(Symbol::Count(span)) if text.is_symbolic() => Value::span(span),
-                Some(Symbol::Fence) if text.is_symbolic() => lockproof_lua::fence(),
+                Some(Symbol::FenceCount(rank)) if text.is_symbolic() => lockproof_lua::fence(rank),
                 _ => Value::Text(text),
             }
         }
@@ -104,7 +104,9 @@ fn convert(
             };
             Reply::Bulk(Symbol::Count(span).text())
         }
-        Value::Offset(_) if *value == lockproof_lua::fence() => Reply::Bulk(Symbol::Fence.text()),
+        Value::Offset(_) if let Some(rank) = lockproof_lua::fence_rank(value) => {
+            Reply::Bulk(Symbol::FenceCount(rank).text())
+        }
         Value::Time(_) => {
             return Err(refuse(
                 RefusalKind::Digits,

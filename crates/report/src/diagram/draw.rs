@@ -396,7 +396,7 @@ pub(crate) fn sentence(trace: &Trace, step: &Step) -> String {
         | Event::Fail { client, .. }
         | Event::Outcome { client, .. }
         | Event::Assertion { client, .. }
-        | Event::Write { client } => format!("{} {what}", words::client(*client)),
+        | Event::Write { client, .. } => format!("{} {what}", words::client(*client)),
         Event::Tick | Event::Fault { .. } => what,
     }
 }

@@ -58,8 +58,9 @@ impl Canvas<'_> {
             } => {
                 self.client_mark(*client, y, Shape::Disc, 4, &outcome_short(outcome));
             }
-            Event::Write { client } => {
-                self.client_mark(*client, y, Shape::Dot, 4, "writes");
+            Event::Write { client, refused } => {
+                let text = if *refused { "write refused" } else { "writes" };
+                self.client_mark(*client, y, Shape::Dot, 4, text);
             }
             Event::Assertion { client, .. } => {
                 self.client_mark(*client, y, Shape::Disc, 4, "not so");

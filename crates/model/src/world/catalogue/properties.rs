@@ -24,6 +24,7 @@ pub enum Safety {
     NoLostWakeUp,
     Assertion,
     NoOrphanAtOnce,
+    FenceMonotonicity,
 }
 
 /// A property of the whole graph: from every reachable state a way without faults
@@ -51,7 +52,7 @@ pub struct PropertyInfo {
 }
 
 /// Every property, in table order.
-pub const PROPERTIES: [PropertyInfo; 16] = [
+pub const PROPERTIES: [PropertyInfo; 17] = [
     safety(
         Safety::Belief,
         "mutual-exclusion-belief",
@@ -132,6 +133,11 @@ pub const PROPERTIES: [PropertyInfo; 16] = [
         "no-orphan-at-once",
         "after a failed acquire or a release no key of that client is left once nothing of it is on its way",
     ),
+    safety(
+        Safety::FenceMonotonicity,
+        "fence-monotonicity",
+        "who validly gets the lock after another client has a higher fence than all before",
+    ),
 ];
 
 const fn safety(property: Safety, id: &'static str, meaning: &'static str) -> PropertyInfo {
@@ -152,7 +158,7 @@ const fn branching(property: Branching, id: &'static str, meaning: &'static str)
 
 impl Safety {
     /// Every one, in the order of their bits.
-    pub const ALL: [Safety; 13] = [
+    pub const ALL: [Safety; 14] = [
         Safety::Belief,
         Safety::Validity,
         Safety::Effect,
@@ -166,6 +172,7 @@ impl Safety {
         Safety::NoLostWakeUp,
         Safety::Assertion,
         Safety::NoOrphanAtOnce,
+        Safety::FenceMonotonicity,
     ];
 
     /// The property's bit in a [`PropertySet`](crate::world::PropertySet).
@@ -231,7 +238,8 @@ impl Property {
                 | Safety::OwnerOnly
                 | Safety::Reentrancy
                 | Safety::Lease
-                | Safety::ReadWrite,
+                | Safety::ReadWrite
+                | Safety::FenceMonotonicity,
             ) => true,
             Property::Safety(
                 Safety::Belief

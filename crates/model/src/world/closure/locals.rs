@@ -9,6 +9,7 @@ use super::error::unbounded;
 use super::{ACQUIRE, BACKGROUND, Closure, ClosureError, HOLDER, Local, LocalCommand, RELEASE};
 use crate::lock::{LockError, Op, Output, Phase, View, Waiting};
 use crate::world::client::{Emitted, Ending, Facade, Sent, Symbolic, THREADS, Wait};
+use crate::world::fences;
 use crate::world::owners::Sender;
 use crate::world::program::ClientProgram;
 
@@ -25,7 +26,7 @@ impl Closure {
         view: &View,
         awaiting: [Option<u16>; THREADS],
         depth: u32,
-        program: Box<dyn ClientProgram>,
+        mut program: Box<dyn ClientProgram>,
     ) -> u32 {
         // What a thread asked for is not on its stack any more, yet decides
         // which replies it can get.
@@ -37,8 +38,15 @@ impl Closure {
         }
         let id = self.locals.len() as u32;
         self.local_index.insert(key, id);
+        let mut facade = Facade::of(view, self.renews);
+        if self.rules.keys.has_fences() {
+            program.map_fences(&mut |rank| {
+                facade.fences |= fences::bit(rank);
+                rank
+            });
+        }
         self.locals.push(Local {
-            facade: Facade::of(view, self.renews),
+            facade,
             awaiting,
             depth,
             program: Some(program),
@@ -108,6 +116,11 @@ impl Closure {
         }
         inputs.extend((1..=self.needs.advance_max).map(Symbolic::Advance));
         inputs.extend((0..self.messages.len() as u16).map(Symbolic::Message));
+        if facade.fences != 0 {
+            let all = self.needs.renumberings().into_iter();
+            let told = all.filter(|renumbering| renumbering.is_for_all());
+            inputs.extend(told.map(|how| Symbolic::Renumber(how.index() as u8)));
+        }
         if self.needs.step > 0 {
             inputs.extend([self.needs.step, -self.needs.step].map(Symbolic::Skew));
         }
@@ -142,10 +155,27 @@ impl Closure {
         let mut program = program.fork();
         let (replies, messages) = (self.local_replies.items(), self.messages.items());
         let concrete = input.input(outermost, replies, messages, self.needs.step_ms);
-        let output = match program.step(&concrete) {
+        let stepped = match (concrete, input) {
+            (Some(concrete), _) => program.step(&concrete),
+            (None, Symbolic::Renumber(how)) => {
+                let how = self.needs.renumberings()[usize::from(how)];
+                program.map_fences(&mut |rank| how.rank(rank));
+                Ok(Output::default())
+            }
+            (None, _) => Ok(Output::default()),
+        };
+        let output = match stepped {
             Ok(output) => output,
             Err(error) => return self.refused(id, input, error),
         };
+        if let Some(line) = sends_a_fence(&output) {
+            let reason = format!(
+                "{}: the lock sends the value of a fence in a command, where the model does not \
+                 follow it",
+                self.at(line)
+            );
+            return self.poisoned(id, input, RefusalKind::Names, reason);
+        }
         let (key, view) = (program.key(), program.view());
         self.validity_ms = self.validity_ms.max(view.validity_left_ms);
         if self.locals.len() > self.limits.locals || depth > self.limits.depth {
@@ -186,6 +216,17 @@ impl Closure {
                 return Err(error.into());
             }
         }
+        self.poisoned(id, input, kind, reason)
+    }
+
+    /// Nothing can be said about what the program does.
+    fn poisoned(
+        &mut self,
+        id: u32,
+        input: Symbolic,
+        kind: RefusalKind,
+        reason: String,
+    ) -> Result<(), ClosureError> {
         let poison = self.poison(kind, reason);
         let emitted = Emitted {
             poison,
@@ -206,7 +247,8 @@ impl Closure {
             | Symbolic::Advance(_)
             | Symbolic::Choose { .. }
             | Symbolic::Reply { .. }
-            | Symbolic::Message(_) => false,
+            | Symbolic::Message(_)
+            | Symbolic::Renumber(_) => false,
         }
     }
 
@@ -230,6 +272,7 @@ impl Closure {
                 .fold(0, |set, thread| set | 1 << thread),
             ending: ending_of(output.outcome.as_ref(), output.lost),
             broken: output.broken.len().min(usize::from(u8::MAX)) as u8,
+            fence: output.fence,
             ..Emitted::default()
         };
         let view = program.view();
@@ -298,6 +341,14 @@ pub(in crate::world) fn ending_of(
     outcome
         .map(|(op, outcome)| (*op, Ending::of(outcome)))
         .or(lost.then_some((Op::Acquire, Ending::Lost)))
+}
+
+/// The line that sends the value of a fence, if one does.
+fn sends_a_fence(output: &Output) -> Option<u32> {
+    let names = |word: &Vec<u8>| fences::ranks(word).next().is_some();
+    let mut sent = output.sent.iter();
+    let found = sent.find(|request| request.argv.iter().any(names));
+    found.map(|request| request.line)
 }
 
 /// Names the numbers that have grown, for the user to look at.

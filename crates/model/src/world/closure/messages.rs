@@ -293,6 +293,10 @@ impl Closure {
                 out.push(self.retired_reply(reply, client, map));
             }
         }
+        if self.rules.keys.has_fences() {
+            let renumberings = self.needs.renumberings();
+            out.extend(renumberings.into_iter().map(|how| how.reply(reply)));
+        }
         out
     }
 

@@ -24,6 +24,7 @@ use crate::lock::{Kept, Op, Role};
 
 use super::client::{Emitted, Facade, Published, Symbolic, THREADS};
 use super::execute::Effect;
+use super::fences::{Draw, Renumbering};
 use super::interner::Interner;
 use super::node::{KeyRules, Keyspace};
 use super::owners::{Author, Sender};
@@ -74,6 +75,8 @@ pub struct Needs {
     pub refusing: bool,
     /// Clients A and B use one owner id.
     pub shared_owner: bool,
+    /// The lock has fences, and their counter can fall back.
+    pub losing: bool,
 }
 
 impl Needs {
@@ -91,6 +94,11 @@ impl Needs {
             clients: self.clients,
             shared_owner: self.shared_owner,
         }
+    }
+
+    /// How fences can be renumbered.
+    pub fn renumberings(&self) -> Vec<Renumbering> {
+        Renumbering::all(self.losing)
     }
 
     /// How clients measure times.
@@ -147,6 +155,8 @@ pub struct Execution {
     pub effect: Effect,
     /// As in [`Executed::counted`](super::execute::Executed::counted).
     pub counted: bool,
+    /// As in [`Executed::drew`](super::execute::Executed::drew).
+    pub drew: Option<Draw>,
     pub overflow: bool,
     /// As in [`Emitted::poison`], or [`MISSING`].
     pub poison: u16,

@@ -182,6 +182,7 @@ impl Closure {
             reply: 0,
             effect: executed.effect,
             counted: executed.counted,
+            drew: executed.drew,
             overflow: executed.overflow.is_some(),
             poison: 0,
             rounded,
@@ -246,6 +247,11 @@ impl Closure {
         if self.needs.jump > 0 {
             for jumped in self.jumps(&keyspace) {
                 self.add_keyspace(&jumped)?;
+            }
+        }
+        for renumbering in self.needs.renumberings() {
+            if self.needs.losing {
+                self.add_keyspace(&keyspace.renumbered(renumbering))?;
             }
         }
         for client in 0..self.needs.clients {

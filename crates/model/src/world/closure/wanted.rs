@@ -106,6 +106,7 @@ impl Execution {
             poison: MISSING,
             rounded: false,
             published: 0,
+            drew: None,
         }
     }
 }

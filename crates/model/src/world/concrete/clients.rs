@@ -6,7 +6,7 @@ use lockproof_trace::{self as trace, Event, Outcome};
 
 use super::messages::as_reply;
 use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
-use crate::lock::{Broken, Input, Op, Output, Program, Request};
+use crate::lock::{Broken, Input, Op, Output, Program, Request, Stated};
 use crate::world::client::{Ending, Symbolic, Wait};
 use crate::world::closure::ending_of;
 use crate::world::log::Fate;
@@ -173,6 +173,9 @@ impl ConcreteRun<'_> {
             }
             Symbolic::Reply { thread, .. } => self.delivered(thread)?,
             Symbolic::Message(_) => self.heard()?,
+            Symbolic::Renumber(_) => {
+                return Err(mismatch(self.at, input, "no program gets it"));
+            }
             Symbolic::Fail { thread, definite } => {
                 let Parcel { id, message, .. } = self.taken()?;
                 let fail = Event::Fail {
@@ -322,7 +325,7 @@ impl ConcreteRun<'_> {
         &mut self,
         client: usize,
         class: u16,
-        ending: Option<(Op, Ending)>,
+        (ending, fence): (Option<(Op, Ending)>, Option<Stated>),
         (abandoned, broken): (u8, u8),
     ) -> Result<(), ConcreteError> {
         self.clients[client].done.abandoned[1] |= abandoned;
@@ -336,6 +339,9 @@ impl ConcreteRun<'_> {
         if ended != ending {
             let detail = format!("client {client} ends with {ended:?}, not {ending:?}");
             return Err(mismatch(self.at, "ending", detail));
+        }
+        if let Some((_, Outcome::Held { fence: is, .. })) = &done.outcome {
+            self.compare_fence(client, *is, fence)?;
         }
         let [gave_up, told] = done.abandoned;
         if !done.broken.is_empty() {

@@ -57,6 +57,8 @@ impl<'w> ConcreteRun<'w> {
         let same = Facade {
             valid: claimed.valid,
             valid_at_ticks: claimed.valid_at_ticks,
+            // What it remembers is a number here.
+            fences: claimed.fences,
             ..is.clone()
         };
         if same == *claimed {

@@ -14,7 +14,10 @@ impl ConcreteRun<'_> {
     /// what they do.
     pub(super) fn announce(&mut self, at: usize, step: Move) -> Result<(), ConcreteError> {
         match step {
-            Move::Write { client } => self.log(Event::Write { client }, None),
+            Move::Write { client } => {
+                let refused = self.world.is_outdated(&self.before, usize::from(client));
+                self.log(Event::Write { client, refused }, None);
+            }
             Move::Delay { client, slot } => {
                 let (node, message, reply) = self.in_slot(at, client, slot)?;
                 let (_, ticks) = self.world.config.switch(catalogue::Fault::Delay);

@@ -133,6 +133,7 @@ impl ConcreteRun<'_> {
             self.log(executed(&parcel, &reply), None);
             parcel.cargo = Cargo::Reply(reply);
         }
+        self.learn_fence(&keyspace, &done.after, claimed);
         self.result = Some(done.after);
         self.hand = Some(parcel);
         Ok(())

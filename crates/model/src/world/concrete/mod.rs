@@ -10,6 +10,7 @@
 mod clients;
 mod compare;
 mod events;
+mod fences;
 mod messages;
 mod play;
 mod reading;
@@ -279,6 +280,8 @@ struct ConcreteRun<'w> {
     rounds: Vec<usize>,
     starts: Vec<usize>,
     rounded: bool,
+    /// The value of the fence of each rank, as far as it is known.
+    fences: Vec<Option<i64>>,
 }
 
 /// More open comparisons in a row than these are not followed at the end of a path.
@@ -336,6 +339,7 @@ impl<'w> ConcreteRun<'w> {
             rounds: Vec::new(),
             starts: Vec::new(),
             rounded: false,
+            fences: vec![None; usize::from(super::fences::KEEPING)],
         })
     }
 

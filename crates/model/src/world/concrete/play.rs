@@ -26,9 +26,10 @@ impl ConcreteRun<'_> {
                 client,
                 class,
                 ending,
+                fence,
                 abandoned,
                 broken,
-            } => self.settle(client, class, ending, (abandoned, broken))?,
+            } => self.settle(client, class, (ending, fence), (abandoned, broken))?,
             Note::Taken { client, message } => {
                 let index = self.find(client, &message)?;
                 self.hand = Some(self.parcels.remove(index));
@@ -56,6 +57,7 @@ impl ConcreteRun<'_> {
                     format!("a comparison of times by a script on N{node} to come out as it does");
                 return Err(ConcreteError::BetweenTicks { what });
             }
+            Note::Drew { how } => self.draw(how),
             Note::Blocked => self.hold_wait_back()?,
             Note::Acknowledged {
                 client,

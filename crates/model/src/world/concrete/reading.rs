@@ -28,6 +28,8 @@ pub(super) struct Reading<'r> {
     now: i64,
     step_ms: i64,
     horizon_ms: i64,
+    /// By rank.
+    fences: &'r [Option<i64>],
 }
 
 impl<'w> ConcreteRun<'w> {
@@ -38,6 +40,7 @@ impl<'w> ConcreteRun<'w> {
             now: self.now(),
             step_ms: self.tick_ms,
             horizon_ms: self.world.tables.needs.server_scale().horizon_ms,
+            fences: &self.fences,
         }
     }
 }
@@ -198,7 +201,10 @@ impl Reading<'_> {
                 };
                 fits.then(|| &text[13..])
             }
-            Symbol::Fence => {
+            Symbol::Fence(rank) | Symbol::FenceCount(rank) if rank != text::UNRANKED => {
+                number((*self.fences.get(usize::from(rank))?)?)
+            }
+            Symbol::Fence(_) | Symbol::FenceCount(_) => {
                 let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
                 (digits > 0).then(|| &text[digits..])
             }

@@ -65,6 +65,7 @@ impl<L: Log> Successor<'_, L> {
             client,
             class: after,
             ending: emitted.ending,
+            fence: emitted.fence,
             abandoned: emitted.abandoned,
             broken: emitted.broken,
         });
@@ -72,7 +73,13 @@ impl<L: Log> Successor<'_, L> {
             self.violate(Safety::Assertion);
         }
         if let Some((op, ending)) = emitted.ending {
-            self.end(client, op, ending, before, after, counted);
+            self.end(
+                client,
+                op,
+                ending,
+                (before, after),
+                (emitted.fence, counted),
+            );
             // A background thread that says that the lock is lost ends no operation.
             let phase = world.tables.facts[usize::from(after)].phase;
             if matches!(phase, Phase::Idle | Phase::Held) {
@@ -82,6 +89,7 @@ impl<L: Log> Successor<'_, L> {
         if !world.tables.facts[usize::from(after)].believes {
             self.state.set(fields.overrun, 0);
             self.state.set(fields.effect, 0);
+            self.state.set(fields.fence, 0);
         }
         self.settle_lease(client);
     }
@@ -172,6 +180,7 @@ impl<L: Log> Successor<'_, L> {
         let fields = self.world.clients[client];
         for field in [
             fields.effect,
+            fields.fence,
             fields.effective,
             fields.grace,
             fields.overrun,
@@ -228,6 +237,7 @@ impl<L: Log> Successor<'_, L> {
                 client,
                 class,
                 ending: None,
+                fence: None,
                 abandoned: 0,
                 broken: 0,
             });

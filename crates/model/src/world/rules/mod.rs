@@ -8,6 +8,7 @@
 mod clients;
 mod failover;
 mod fairness;
+mod fences;
 mod held;
 mod lease;
 mod min_replicas;

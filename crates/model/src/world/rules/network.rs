@@ -234,6 +234,11 @@ impl<L: Log> Successor<'_, L> {
         if world.tables.blurred[usize::from(execution.after)] {
             self.overflow |= OVERFLOW_BLURRED;
         }
+        let execution = match execution.drew {
+            Some(draw) => self.draw(*execution, draw),
+            None => *execution,
+        };
+        let execution = &execution;
         self.log.note(|| Note::Executed {
             server,
             message,

@@ -1,7 +1,7 @@
 //! What the properties say to a step.
 
 use super::{RELEASED, Successor};
-use crate::lock::{Mode, Op, Phase};
+use crate::lock::{Mode, Op, Phase, Stated};
 use crate::world::catalogue::{Branching, Safety};
 use crate::world::client::Ending;
 use crate::world::closure::Execution;
@@ -20,9 +20,8 @@ impl<L: Log> Successor<'_, L> {
         client: usize,
         op: Op,
         ending: Ending,
-        before: u16,
-        after: u16,
-        counted: usize,
+        (before, after): (u16, u16),
+        (fence, counted): (Option<Stated>, usize),
     ) {
         let tables = &self.world.tables;
         let was = tables.facts[usize::from(before)];
@@ -41,6 +40,9 @@ impl<L: Log> Successor<'_, L> {
                     self.violate(Safety::HonestOutcome);
                 }
                 self.acquired(client, was.holds > 0, is_valid);
+                if was.holds == 0 {
+                    self.hand_out(client, fence, is_valid);
+                }
             }
             (Some(_), Ending::Busy | Ending::Failed) if was.holds > 0 && was_valid => {
                 let hampered = self.state.get(self.world.clients[client].hampered) != 0;
@@ -156,10 +158,15 @@ impl<L: Log> Successor<'_, L> {
     }
 
     /// The holder writes what it computed from the value that it read when it
-    /// acquired: a write over somebody else's loses that one.
+    /// acquired: a write over somebody else's loses that one. The guarded resource refuses
+    /// a write with a fence when it has seen a higher one.
     pub(super) fn write(&mut self, client: usize) {
         let world = self.world;
         let own = world.clients[client].effect;
+        if world.is_outdated(&self.state, client) {
+            self.state.set(own, 2);
+            return;
+        }
         if self.state.get(own) == 1 {
             self.violate(Safety::Effect);
         }

@@ -59,6 +59,11 @@ impl Tables {
             retire_keyspace,
             retire_command,
             retire_reply,
+            renumbered_keyspace,
+            renumbered_reply,
+            reply_fences,
+            states_fences,
+            draws_fences,
             mask_index,
             kept,
             masks,
@@ -92,6 +97,9 @@ impl Tables {
         (keyspaces, tick, jump, emptied, holders).hash(&mut feed);
         (age_command, age_reply, generations, blurred).hash(&mut feed);
         (retire_keyspace, retire_command, retire_reply).hash(&mut feed);
+        if *states_fences || *draws_fences {
+            (renumbered_keyspace, renumbered_reply, reply_fences).hash(&mut feed);
+        }
         (mask_index, kept, masks, waits, acknowledged).hash(&mut feed);
         (counts_leases, spins, opens, has_modes).hash(&mut feed);
         let ways: BTreeMap<_, _> = closure.ways.iter().collect();
