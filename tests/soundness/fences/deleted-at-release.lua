@@ -2,8 +2,9 @@
 -- Check: --assume none
 -- Truth: fence-monotonicity violated
 -- Check: --assume overrun
--- Truth: mutual-exclusion-effect violated
--- Because: the counter goes with the lock, so each holder begins with 1.
+-- Truth: mutual-exclusion-effect holds
+-- Because: the counter goes with the lock, so each holder begins with 1, unless the one before
+-- works on: then it gets 2, and from then on the resource refuses whoever comes with 1.
 return {
   scripts = { "release_if_owner" },
 

@@ -11,7 +11,7 @@ return {
   acquire = function(lock)
     if not redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return busy() end
     local drawn = redis("INCR", lock.key .. ":fence")
-    local read = tonumber(redis("GET", lock.key .. ":fence"))
+    local read = tonumber((redis("GET", lock.key .. ":fence")))
     if drawn ~= read then redis("DEL", lock.key) end
     return held { fence = read }
   end,

@@ -8,7 +8,7 @@ return {
 
   acquire = function(lock)
     if not redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return busy() end
-    local fence = tonumber(redis("GET", lock.key .. ":fence"))
+    local fence = tonumber((redis("GET", lock.key .. ":fence")))
     if not fence then fence = redis("INCR", lock.key .. ":fence") end
     return held { fence = fence }
   end,

@@ -1,6 +1,6 @@
 -- Class: whose key it is
 -- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
+-- Truth: mutual-exclusion-belief violated
 -- Because: the second fence of a client is above its first one. Then it deletes the key that
 -- it has just set, and works on.
 return {
@@ -10,6 +10,7 @@ return {
   acquire = function(lock)
     if not redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return busy() end
     local fence = redis("INCR", lock.key .. ":fence")
+    if not fence then return failed("no fence") end
     local last = self.fence or fence
     self.fence = fence
     if last < fence then redis("DEL", lock.key) end

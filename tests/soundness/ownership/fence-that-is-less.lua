@@ -1,6 +1,6 @@
 -- Class: whose key it is
 -- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
+-- Truth: mutual-exclusion-belief violated
 -- Because: the first of two fences is less than the second, and who finds that deletes the key.
 return {
   keys = { lock = "{key}", fence = "{key}:fence" },

@@ -1,6 +1,6 @@
 -- Class: whose key it is
 -- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
+-- Truth: mutual-exclusion-belief violated
 -- Because: a counter that grows gives each hold another number. From its second hold on a
 -- client finds that, deletes the key that it has just set, and works on.
 return {

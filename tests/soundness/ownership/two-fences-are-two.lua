@@ -1,8 +1,8 @@
 -- Class: whose key it is
 -- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
+-- Truth: mutual-exclusion-belief violated
 -- Check: --ttl-ticks 2 --assume none
--- Truth: mutual-exclusion-belief not-holds
+-- Truth: mutual-exclusion-belief violated
 -- Because: the second of two fences is another number, always. Who finds that takes the lock
 -- away from whoever has it.
 return {
