@@ -102,10 +102,11 @@ fn compare_file(file: &LockFile, ttl_ticks: u8, sets: &[&str]) -> usize {
 }
 
 /// The locks of this file's tests, so that a new built-in lock joins them.
-const COMPARED: [&str; 18] = [
+const COMPARED: [&str; 19] = [
     "del-setnx-takeover",
     "delifeq",
     "exists-set",
+    "fenced",
     "getset-timestamp",
     "redlock",
     "reentrant-hash",
@@ -176,7 +177,12 @@ fn stateright_agrees_on_the_locks_of_one_key() {
         let sets = ["", "client-crash", "overrun", "node-restart-none"];
         assert_ne!(compare(lock, 2, &sets), 0, "{lock}");
     }
-    for lock in ["token-get-del", "token-setnx-expire-lua", "delifeq"] {
+    for lock in [
+        "token-get-del",
+        "token-setnx-expire-lua",
+        "delifeq",
+        "fenced",
+    ] {
         assert_ne!(compare(lock, 2, &["", "client-pause"]), 0, "{lock}");
     }
 }
