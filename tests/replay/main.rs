@@ -9,6 +9,7 @@ mod world_support;
 mod adapter_faults;
 mod adapter_protocol;
 mod failover;
+mod fences;
 mod gate;
 mod holders;
 mod kinds;

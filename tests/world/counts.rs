@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 135] = [
+const PINNED: [Pinned; 144] = [
     pinned("token", USUAL, "", (166, 390, 10), ""),
     pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
@@ -176,6 +176,15 @@ const PINNED: [Pinned; 135] = [
     pinned("delifeq", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("delifeq", USUAL, "node-flush", (932, 2652, 17), "TWICE lease"),
     pinned("delifeq", USUAL, "overrun", (694, 1850, 20), "mutual-exclusion-belief mutual-exclusion-effect"),
+    pinned("fenced", USUAL, "", (220, 502, 13), ""),
+    pinned("fenced", USUAL, "client-pause", (6980, 18_516, 23), "mutual-exclusion-belief honest-outcome release-frees"),
+    pinned("fenced", USUAL, "overrun", (758, 1916, 20), "mutual-exclusion-belief"),
+    pinned("fenced", USUAL, "delay", (12_236, 34_450, 23), "mutual-exclusion-belief no-orphan honest-outcome release-frees"),
+    pinned("fenced", USUAL, "node-restart-none", (9414, 24_690, 39), "TWICE fence-monotonicity"),
+    pinned("fenced", USUAL, "node-flush", (13_028, 35_262, 40), "TWICE lease fence-monotonicity"),
+    pinned("fenced", USUAL, "failover", (12_314, 32_568, 33), "TWICE fence-monotonicity"),
+    pinned("fenced", USUAL, "node-restart-everysec", (109_562, 349_976, 45), "TWICE fence-monotonicity"),
+    pinned("fenced", USUAL, "node-restart-always", (1786, 4138, 18), ""),
     pinned("reentrant-hash-renewed", USUAL, "", (1902, 5906, 22), ""),
     pinned("reentrant-hash-renewed", USUAL, "client-crash", (3470, 13_530, 22), ""),
     pinned("reentrant-hash-renewed", USUAL, "node-flush", (68_598, 270_208, 34), "TWICE reentrancy lease"),
@@ -248,6 +257,7 @@ fn worlds_of_the_simpler_locks_have_their_sizes() {
         "token-get-del",
         "token-setnx-expire-lua",
         "delifeq",
+        "fenced",
     ] {
         verify(lock);
     }

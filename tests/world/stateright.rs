@@ -106,6 +106,7 @@ const COMPARED: [&str; 19] = [
     "del-setnx-takeover",
     "delifeq",
     "exists-set",
+    "fenced",
     "getset-timestamp",
     "redlock",
     "reentrant-hash",
@@ -177,7 +178,12 @@ fn stateright_agrees_on_the_locks_of_one_key() {
         let sets = ["", "client-crash", "overrun", "node-restart-none"];
         assert_ne!(compare(lock, 2, &sets), 0, "{lock}");
     }
-    for lock in ["token-get-del", "token-setnx-expire-lua", "delifeq"] {
+    for lock in [
+        "token-get-del",
+        "token-setnx-expire-lua",
+        "delifeq",
+        "fenced",
+    ] {
         assert_ne!(compare(lock, 2, &["", "client-pause"]), 0, "{lock}");
     }
 }

@@ -30,9 +30,7 @@ impl Server {
     /// If the key is a counter of fences that is told by ranks: the rank of what it holds,
     /// if it is there.
     pub(super) fn fence_before(&self, key: &Bytes, stored: Option<&Bytes>) -> Option<Option<u8>> {
-        if self.scale().is_none() {
-            return None;
-        }
+        self.scale()?;
         match stored {
             None => self.is_fence(key).then_some(None),
             Some(text) => match text::only_symbol(text) {
