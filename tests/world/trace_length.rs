@@ -75,23 +75,13 @@ fn has_one_length(result: &CheckResult, trace: &Trace) {
 fn every_trace_of_every_builtin_lock_has_one_length() {
     for name in builtin_names() {
         let file = builtin(name);
-        let many = [
-            "setnx-expire",
-            "getset-timestamp",
-            "token",
-            "token-wait",
-            "token-renewed",
-            "reentrant-hash",
-        ];
+        let many = ["setnx-expire", "token"];
         let sets = match many.contains(&name) {
             true => &SETS[..],
             false => &FEW[..],
         };
         let mut violated = 0;
         for set in sets {
-            if name == "token-wait" && ["node-pause", "clock-jump"].contains(set) {
-                continue; // WAIT under these is not in the model
-            }
             if name == "redisson-rw" && *set != "overrun" {
                 continue; // its tables alone take a while, and are others in each set
             }
