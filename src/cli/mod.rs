@@ -27,6 +27,7 @@ mod screen;
 mod signals;
 mod store;
 mod supervisor;
+mod threads;
 mod torture;
 mod walk;
 
@@ -147,6 +148,8 @@ enum Command {
     Frontier(frontier::Args),
     /// Change a lock in small ways, and list the changes that no property notices
     Mutate(mutate::Args),
+    /// Explore the threads of one client: races between callers and renewals
+    Threads(threads::Args),
     /// Replay a trace step by step on real servers
     Replay(replay::Args),
     /// Replay random walks through a lock's model on real servers
@@ -222,6 +225,7 @@ fn run(command: Command) -> Ended {
         Command::History(args) => history::run(args),
         Command::Frontier(args) => frontier::run(args),
         Command::Mutate(args) => mutate::run(args),
+        Command::Threads(args) => threads::run(args),
         Command::Explore(args) => explore::run(args),
         Command::List(args) => list::run(args),
         Command::Doctor(args) => doctor::run(args),

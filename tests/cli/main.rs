@@ -30,5 +30,6 @@ mod scenario_files;
 mod server_programs;
 mod several_servers;
 mod supervisor;
+mod threads;
 mod torture;
 mod torture_accidents;

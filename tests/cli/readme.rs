@@ -21,6 +21,7 @@ fn documents_show_what_the_program_prints() {
     shows_what_is_printed("README.md");
     shows_what_is_printed("docs/frontier.md");
     shows_what_is_printed("docs/mutate.md");
+    shows_what_is_printed("docs/threads.md");
 }
 
 fn shows_what_is_printed(path: &str) {
