@@ -1,14 +1,15 @@
 -- A token with an expiry, and a counter whose next value goes to whoever gets the lock: a
 -- fencing token, https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html.
+-- The hash tag puts it into the slot of the lock.
 local function fence_of(lock)
-  return lock.key .. ":fence"
+  return "{" .. lock.key .. "}:fence"
 end
 
 return {
   name = "fenced",
   description = "SET NX PX with a token, and INCR of a fence in one script",
   scripts = { "fenced_lock", "release_if_owner" },
-  keys = { lock = "{key}", fence = "{key}:fence" },
+  keys = { lock = "{key}", fence = "{{key}}:fence" },
   -- 0: the fence is drawn by a second command, when the first one got the lock.
   params = { one_script = 1 },
 
