@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Each layer, and the other layers that it may name.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("input", &[]),
     ("lua", &[]),
+    ("threads", &[]),
     ("redis", &["lua"]),
     ("history", &["input"]),
     ("trace", &["input", "redis"]),
@@ -38,7 +39,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
         "cli",
         &[
             "campaign", "check", "history", "input", "lab", "lock", "redis", "replay", "report",
-            "scenario", "torture", "trace", "worker", "world",
+            "scenario", "threads", "torture", "trace", "worker", "world",
         ],
     ),
 ];
@@ -59,7 +60,7 @@ const TERMINAL: &[&str] = &["clap", "println!", "print!(", "anstream::", "indica
 /// real side looks for its programs beside itself.
 fn may_not_name(layer: &str) -> Vec<&'static [&'static str]> {
     match layer {
-        "lua" | "redis" | "world" | "check" | "history" | "scenario" => {
+        "lua" | "redis" | "world" | "check" | "history" | "scenario" | "threads" => {
             vec![CLOCKS, SOCKETS, FILES, ENVIRONMENT, TERMINAL]
         }
         "lock" => vec![

@@ -42,7 +42,7 @@ PROPERTIES = [
     "read-write-exclusion",
     "reentrancy",
 ]
-BRANCHING = ["deadlock-freedom", "release-frees"]
+BRANCHING = ["deadlock-freedom", "release-frees", "fault-tolerance"]
 
 # A fault's name, the model's parameter for its budget, and whether it holds messages up: such
 # a set is searched with two time-outs.
