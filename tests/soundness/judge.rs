@@ -171,10 +171,15 @@ fn shows_another(result: &Value) -> Option<String> {
     if trace["property"] != *property {
         return Some(format!("its trace is about {}", trace["property"]));
     }
-    let steps = trace["steps"].as_array()?.iter();
+    let steps = trace["steps"].as_array()?;
     // What its client does next may stand behind it.
     let ends = |step: &&Value| step["violates"].as_array().is_some_and(|v| !v.is_empty());
-    let Some(last) = steps.rev().find(ends) else {
+    // An endless run violates where its first round ends; more rounds follow.
+    let last = match trace["repeats"]["rounds"][1].as_u64() {
+        Some(next) => steps.get(next as usize - 2),
+        None => steps.iter().rev().find(ends),
+    };
+    let Some(last) = last else {
         return Some("no step of its trace violates anything".to_owned());
     };
     match last["violates"].as_array() {

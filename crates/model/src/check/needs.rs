@@ -52,8 +52,11 @@ impl Checker<'_> {
     /// All pairs, or if these are too many those that searches came to so far.
     fn close_or_begin(&mut self, needs: Needs) -> Result<Tables, CheckError> {
         match self.close_once(needs.clone()) {
+            // With a further horizon there are ever more contents, and nothing may come of it.
             Err(CheckError::Closure { source, .. })
-                if source.is_of_contents() && !self.wanted.contains_key(&needs) =>
+                if source.is_of_contents()
+                    && self.reach == 1
+                    && !self.wanted.contains_key(&needs) =>
             {
                 self.wanted.insert(needs.clone(), Wanted::default());
                 self.close_once(needs)
