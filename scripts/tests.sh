@@ -47,7 +47,8 @@ if [ ${#modules[@]} != 0 ]; then
     done >"$left_out"
     cat "$left_out"
 fi
-# Those that mostly wait (for servers, leases, children) run beside those that compute.
+# Those that mostly wait (for servers, leases, children) run beside those that compute,
+# which leave them the processor where they want it: faults of free runs strike in time.
 # The list of the others comes from the folder, so that no program is forgotten.
 waits=(cli lab replay)
 computes=()
@@ -57,18 +58,20 @@ for program in tests/*.rs tests/*/main.rs; do
     name=${name%.rs}
     case " ${waits[*]} " in *" $name "*) ;; *) computes+=(--test "$name") ;; esac
 done
-# run OPTION...: without names there is nothing to skip, and an empty list is an error to
-# old shells.
+# run NICE OPTION...: without names there is nothing to skip, and an empty list is an error
+# to old shells.
 run() {
-    cargo test --locked --no-fail-fast "$@" -- ${skip[@]+"${skip[@]}"}
+    local priority=$1
+    shift
+    nice -n "$priority" cargo test --locked --no-fail-fast "$@" -- ${skip[@]+"${skip[@]}"}
 }
 told=$(mktemp)
 trap 'rm -f "$told"' EXIT
-run "${waits[@]/#/--test=}" >"$told" 2>&1 &
+run 0 "${waits[@]/#/--test=}" >"$told" 2>&1 &
 waiting=$!
 ended=0
-run --lib --bins "${computes[@]}" || ended=$?
-run --doc || ended=$?
+run 5 --lib --bins "${computes[@]}" || ended=$?
+run 5 --doc || ended=$?
 wait "$waiting" || ended=$?
 cat "$told"
 exit "$ended"

@@ -102,7 +102,7 @@ fn compare_file(file: &LockFile, ttl_ticks: u8, sets: &[&str]) -> usize {
 }
 
 /// The locks of this file's tests, so that a new built-in lock joins them.
-const COMPARED: [&str; 20] = [
+const COMPARED: [&str; 21] = [
     "del-setnx-takeover",
     "delifeq",
     "exists-set",
@@ -119,6 +119,7 @@ const COMPARED: [&str; 20] = [
     "setnx-expire-lua",
     "threadlocal-reentrant",
     "token",
+    "token-extended",
     "token-get-del",
     "token-renewed",
     "token-setnx-expire-lua",
@@ -147,6 +148,13 @@ fn stateright_agrees_on_the_token_lock_that_waits() {
         "failover min-replicas",
     ];
     let violated = compare("token-wait", 2, &sets);
+    assert!(violated > 3, "{violated}");
+}
+
+#[test]
+fn stateright_agrees_on_the_token_lock_that_its_holder_renews() {
+    let sets = ["", "client-crash", "overrun", "loss", "node-flush"];
+    let violated = compare("token-extended", 2, &sets);
     assert!(violated > 3, "{violated}");
 }
 
