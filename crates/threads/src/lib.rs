@@ -9,7 +9,7 @@
 //! | [`handles`] | start here: which handles there are, their variants and guards |
 //! | `scene` | what the threads do with a handle |
 //! | [`claims`] | what is claimed, and the judge of one execution |
-//! | [`explore`] | loom, its limits, and what comes of it |
+//! | [`explore`](mod@explore) | loom, its limits, and what comes of it |
 //! | [`story`](mod@story) | an execution in words |
 //! | `world` | a server of two keys, time, timers, and the record |
 //!

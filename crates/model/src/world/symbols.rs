@@ -36,7 +36,7 @@ pub const STALE: u8 = GENERATIONS;
 /// The number that stands for more of those than can be told apart.
 pub const STALE_LAST: u8 = 15;
 
-/// The first number of tokens that a program keeps, of [`KEPT_MAX`].
+/// The first of the two numbers of tokens that a program keeps.
 pub const KEPT: u8 = 16;
 
 /// Tokens that have a place in a [`Renaming`].
