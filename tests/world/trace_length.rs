@@ -21,8 +21,9 @@ const SETS: [&str; 10] = [
     "client-drift",
     "failover",
 ];
-/// For locks with large worlds, and those that resemble others.
-const FEW: [&str; 3] = ["client-pause", "overrun", "node-restart-none"];
+/// For locks that resemble others, and for those with large worlds.
+const FEW: [&str; 2] = ["client-pause", "node-restart-none"];
+const ONE: [&str; 1] = ["node-restart-none"];
 
 /// The numbers that a story's lines bear; ticks that share a line have a range.
 fn numbers(trace: &Trace) -> Vec<usize> {
@@ -76,15 +77,13 @@ fn every_trace_of_every_builtin_lock_has_one_length() {
     for name in builtin_names() {
         let file = builtin(name);
         let many = ["setnx-expire", "token"];
-        let sets = match many.contains(&name) {
-            true => &SETS[..],
-            false => &FEW[..],
+        let sets = match name {
+            _ if many.contains(&name) => &SETS[..],
+            _ if name.starts_with("redisson") => &ONE[..],
+            _ => &FEW[..],
         };
         let mut violated = 0;
         for set in sets {
-            if name == "redisson-rw" && *set != "overrun" {
-                continue; // its tables alone take a while, and are others in each set
-            }
             let mut sizes = sizes(&file, 2);
             // Their worlds are large: two ticks, and servers as few as they take.
             if ["redisson-multi", "redisson-rw"].contains(&name) {
