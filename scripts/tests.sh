@@ -52,8 +52,8 @@ fi
 # The list of the others comes from the folder, so that no program is forgotten.
 waits=(cli lab replay)
 computes=()
-for program in tests/*.rs tests/*/main.rs; do
-    name=${program#tests/}
+for program in tests/*.rs tests/*/main.rs crates/*/tests/*.rs; do
+    name=${program##*tests/}
     name=${name%/main.rs}
     name=${name%.rs}
     case " ${waits[*]} " in *" $name "*) ;; *) computes+=(--test "$name") ;; esac
