@@ -54,6 +54,8 @@ fn a_lock_that_is_closed_by_need_gets_the_answers_of_one_that_is_closed_whole() 
         "token-renewed",
         "reentrant-hash",
         "rw-two-keys",
+        "token-extended",
+        "fenced",
     ] {
         let file = builtin(name);
         for words in SETS {
