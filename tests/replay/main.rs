@@ -13,6 +13,7 @@ mod fences;
 mod gate;
 mod holders;
 mod kinds;
+mod listeners;
 mod min_replicas;
 mod outages;
 mod pool;

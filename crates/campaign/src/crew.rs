@@ -48,7 +48,7 @@ impl Crew {
     /// order. Those that `stop` forbade have none.
     ///
     /// # Errors
-    /// If the harness broke twice under the same trace, or there is no thread.
+    /// If the harness could not be set up twice in turn, or there is no thread.
     pub fn replay(
         &mut self,
         server: usize,
@@ -112,9 +112,11 @@ fn settle(
     })
 }
 
-/// One replay; the harness gets a second try if it broke by itself.
+/// One replay; the harness gets a second try if it broke by itself. What breaks it twice at the
+/// same trace says nothing of the others: that trace is not replayable. Where nothing can even be
+/// set up, it is an error.
 async fn replay(pool: &mut GatePool, trace: &Trace, path: &str) -> Result<Replay, String> {
-    let mut error = String::new();
+    let mut broken = None;
     for _ in 0..2 {
         match pool.replay(trace, path).await.verdict {
             ReplayVerdict::Reproduced => return Ok(Replay::Reproduced),
@@ -132,8 +134,17 @@ async fn replay(pool: &mut GatePool, trace: &Trace, path: &str) -> Result<Replay
             ReplayVerdict::NotReplayable { reason } => {
                 return Ok(Replay::NotReplayable { reason });
             }
-            ReplayVerdict::Failed { error: broken, .. } => error = broken,
+            ReplayVerdict::Failed { error, step } => broken = Some((step, error)),
         }
     }
-    Err(error)
+    match broken {
+        Some((Some(step), error)) => Ok(Replay::NotReplayable {
+            reason: format!(
+                "it broke twice, the second time at step {}: {error}",
+                step + 1
+            ),
+        }),
+        Some((None, error)) => Err(error),
+        None => Err("it was not tried".to_owned()),
+    }
 }

@@ -366,7 +366,11 @@ impl Wires {
     pub async fn next_push(&mut self, client: u8, node: u8) -> Result<HeldPush, WireError> {
         let deadline = Instant::now() + self.patience;
         loop {
-            let here = |held: &HeldPush| (held.place.client, held.place.node) == (client, node);
+            let closed = &self.closed;
+            let here = |held: &HeldPush| {
+                (held.place.client, held.place.node) == (client, node)
+                    && !closed.contains(&held.place.link_and_connection())
+            };
             if let Some(at) = self.pushes.iter().position(here) {
                 return Ok(self.pushes.remove(at));
             }
