@@ -265,8 +265,9 @@ fn the_real_side_shares_only_replies_with_the_formal_server() {
             let Some((_, used)) = line.split_once("lockproof_redis::") else {
                 continue;
             };
-            // A lock file's scripts are compiled when it is loaded.
-            let compiles = source.layer() == "lock" && begins(used, "compile_script");
+            // A lock file's scripts are compiled when it is loaded, and have a name.
+            let scripts = ["compile_script", "script_sha"];
+            let compiles = source.layer() == "lock" && scripts.iter().any(|one| begins(used, one));
             // A key's slot is a sum over its name, and nothing that a server does.
             let slots = source.layer() == "lab" && begins(used, "{Reply, SLOTS, slot}");
             let only = ["Reply", "Bytes", "{Bytes, Reply}"];

@@ -194,6 +194,7 @@ impl<'s> Step<'s> {
                 if let Some(lost) = lost.checked_sub(1) {
                     one.store = one.behind[lost].clone();
                 }
+                one.store.server.forget_scripts();
                 one.behind.clear();
                 one.promoted = true;
                 one.seal();
@@ -368,7 +369,9 @@ impl<'s> Step<'s> {
         let reply = store.server.execute(engine, connection, argv);
         let notes = store.server.take_notes();
         store.server.set_order(0);
-        store.server.forget_scripts();
+        if !self.setup.names_scripts() {
+            store.server.forget_scripts();
+        }
         if let Some((refusal, _)) = &notes.refusal {
             return Err(Stuck(format!("a server: {refusal}")));
         }
@@ -408,10 +411,16 @@ impl<'s> Step<'s> {
     /// The node holds this now; its replica may lack the write.
     fn write_to(&mut self, node: usize, store: Store) {
         let node = Arc::make_mut(&mut self.state.nodes[node]);
+        let stored = |store: &Store| {
+            let mut store = store.clone();
+            store.server.forget_scripts();
+            store
+        };
         if node.store != store {
-            if !node.behind.is_empty() {
+            let before = stored(&node.store);
+            if !node.behind.is_empty() && before != stored(&store) {
                 node.behind.pop();
-                node.behind.insert(0, node.store.clone());
+                node.behind.insert(0, before);
             }
             node.store = store;
             node.seal();
@@ -528,14 +537,20 @@ impl<'s> Step<'s> {
     /// A server without persistence dies.
     fn empty(&mut self, node: usize) {
         self.flush(node);
+        let one = Arc::make_mut(&mut self.state.nodes[node]);
+        one.store.server.forget_scripts();
+        one.seal();
         self.break_connections(node);
     }
 
     /// A server's keys are deleted.
     fn flush(&mut self, node: usize) {
-        let now_ms = self.state.nodes[node].store.server.now_ms();
+        let server = &self.state.nodes[node].store.server;
         let mut empty = Node::new(self.setup).store;
-        empty.server.set_clock(now_ms);
+        empty.server.set_clock(server.now_ms());
+        for script in server.scripts() {
+            empty.server.insert_script(script);
+        }
         self.write_to(node, empty);
     }
 

@@ -31,6 +31,12 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// It may name scripts by their SHA-1: then it matters which of them servers know.
+    pub fn names_scripts(&self) -> bool {
+        let text = self.file.text.to_lowercase();
+        text.contains("evalsha") || text.contains("exists") && text.contains("script")
+    }
+
     fn dialect(&self) -> Dialect {
         match self.file.server {
             ServerKind::Any => Dialect::default(),

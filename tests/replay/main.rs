@@ -18,5 +18,6 @@ mod min_replicas;
 mod outages;
 mod pool;
 mod properties;
+mod scripts;
 mod wait;
 mod worker;

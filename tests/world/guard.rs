@@ -359,13 +359,24 @@ fn messages_that_the_model_does_not_follow_are_refused_with_their_line() {
 fn commands_that_the_model_does_not_have_are_refused_and_not_answered_as_unknown() {
     for (command, named) in [
         ("redis('append', 'log', 'x')", "the command APPEND"),
-        ("redis('EVALSHA', '00', 0)", "the command EVALSHA"),
+        (
+            "redis('EVALSHA', 'x' .. lock.token, 0)",
+            "names a script by a token",
+        ),
+        (
+            "redis('SCRIPT', 'EXISTS', lock.owner)",
+            "names a script by a token",
+        ),
+        (
+            "redis('SCRIPT', 'LOAD', 'return ' .. lock.token)",
+            "loads a script whose text has a token",
+        ),
         ("redis('DELIFEQ', lock.key, 'x')", "the command DELIFEQ"),
         (
             "redis('SET', lock.key, 'x', 'ifeq', 'y')",
             "SET with IFEQ or its like",
         ),
-        ("redis('SCRIPT', 'LOAD', 'return 1')", "the command SCRIPT"),
+        ("redis('script', 'Kill')", "SCRIPT KILL"),
         ("redis('WAIT', 2, 100)", "WAIT for 2 replicas"),
         (
             "redis('WAIT', 1, 900000)",

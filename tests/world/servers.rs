@@ -26,6 +26,7 @@ fn rules() -> KeyRules {
         dialect: lockproof_redis::Dialect::default(),
         keys: Keys::default(),
         key: "lock".into(),
+        by_sha: Default::default(),
     }
 }
 

@@ -56,7 +56,7 @@ mod strings;
 mod value;
 
 pub use command::{Command, commands};
-pub use engine::{EngineError, ScriptEngine, compile_script};
+pub use engine::{EngineError, ScriptEngine, compile_script, script_sha};
 pub use notes::{Notes, Write};
 pub use operand::no_name;
 pub use server::{Dialect, Expiry, Published, Server};

@@ -30,7 +30,23 @@ pub(super) fn rpush(server: &mut Server, call: &Call<'_>) -> Answer {
     push(server, call, List::push_back)
 }
 
-fn push(server: &mut Server, call: &Call<'_>, put: fn(&mut List, Bytes)) -> Answer {
+/// Only onto a list that is there.
+pub(super) fn lpushx(server: &mut Server, call: &Call<'_>) -> Answer {
+    push_onto(server, call, List::push_front)
+}
+
+pub(super) fn rpushx(server: &mut Server, call: &Call<'_>) -> Answer {
+    push_onto(server, call, List::push_back)
+}
+
+fn push_onto(server: &mut Server, call: &Call<'_>, put: Put) -> Answer {
+    match server.get::<List>(&call.argv[1])? {
+        Some(_) => push(server, call, put),
+        None => Ok(Reply::Int(0)),
+    }
+}
+
+fn push(server: &mut Server, call: &Call<'_>, put: Put) -> Answer {
     let len = server.edit(&call.argv[1], Some(List::new()), |list| {
         for element in &call.argv[2..] {
             put(list, element.clone());

@@ -384,6 +384,16 @@ impl Server {
         self.scripts.entry(sha).or_insert_with(|| source.into());
     }
 
+    /// The texts of the scripts that it knows, in the order of their SHA-1.
+    pub fn scripts(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        self.scripts.values()
+    }
+
+    /// Lets it know a script, as SCRIPT LOAD does.
+    pub fn insert_script(&mut self, source: &[u8]) {
+        self.remember_script(Sha::of(source), source);
+    }
+
     /// The script with this SHA-1.
     pub(super) fn script(&self, sha: &Sha) -> Option<Arc<[u8]>> {
         self.scripts.get(sha).cloned()

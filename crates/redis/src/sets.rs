@@ -31,6 +31,28 @@ pub(super) fn srem(server: &mut Server, call: &Call<'_>) -> Answer {
     Ok(Reply::Int(removed.unwrap_or(0)))
 }
 
+/// From one set to another; nothing happens if the member is not in the first.
+pub(super) fn smove(server: &mut Server, call: &Call<'_>) -> Answer {
+    let (from, to, member) = (&call.argv[1], &call.argv[2], &call.argv[3]);
+    server.look_up(member);
+    let Some(source) = server.get::<Set>(from)? else {
+        return Ok(Reply::Int(0));
+    };
+    let there = source.contains(member);
+    let known = server
+        .get::<Set>(to)?
+        .is_some_and(|set| set.contains(member));
+    if !there || from == to {
+        return Ok(Reply::Int(i64::from(there)));
+    }
+    server.edit(from, None, |set: &mut Set| Ok(set.remove(member)))?;
+    server.edit(to, Some(Set::new()), |set| Ok(set.insert(member.clone())))?;
+    if !known {
+        server.wrote(to, Some(member));
+    }
+    Ok(Reply::Int(1))
+}
+
 pub(super) fn sismember(server: &mut Server, call: &Call<'_>) -> Answer {
     let found = contain(server, call)?;
     Ok(Reply::Int(found[0]))

@@ -29,9 +29,9 @@ pub fn several_keys(argv: &[Bytes]) -> Vec<&[u8]> {
     };
     let words = words.iter().map(Vec::as_slice);
     match name.to_ascii_lowercase().as_slice() {
-        b"del" | b"unlink" | b"exists" | b"mget" => words.collect(),
+        b"del" | b"unlink" | b"exists" | b"touch" | b"mget" => words.collect(),
         b"mset" | b"msetnx" => words.step_by(2).collect(),
-        b"rpoplpush" | b"lmove" => words.take(2).collect(),
+        b"rpoplpush" | b"lmove" | b"smove" => words.take(2).collect(),
         b"eval" | b"evalsha" => {
             let count = argv
                 .get(2)

@@ -243,6 +243,53 @@ pub(super) fn getdel(server: &mut Server, call: &Call<'_>) -> Answer {
     Ok(reply)
 }
 
+/// GET that changes the end of the key's life. But on Valkey the key is looked up before
+/// the new end is read, so a missing key hides a bad one.
+pub(super) fn getex(server: &mut Server, call: &Call<'_>) -> Answer {
+    let key = &call.argv[1];
+    let (mut options, mut persist) = (SetOptions::default(), false);
+    let mut words = call.argv[2..].iter();
+    while let Some(word) = words.next() {
+        let clash = match word.to_ascii_lowercase().as_slice() {
+            b"ex" => options.expire(1, 1000, true, words.next())?,
+            b"px" => options.expire(2, 1, true, words.next())?,
+            b"exat" => options.expire(3, 1000, false, words.next())?,
+            b"pxat" => options.expire(4, 1, false, words.next())?,
+            b"persist" => {
+                persist = true;
+                false
+            }
+            _ => true,
+        };
+        if clash || persist && options.expiry.is_some() {
+            return Err(Refusal::Syntax);
+        }
+    }
+    let first = server.dialect() == Dialect::Valkey9;
+    let read = |server: &mut Server| match &options.expiry {
+        Some((_, unit_ms, relative, argument)) => {
+            end_of(server, argument, *unit_ms, *relative, call.name)
+                .map(|end| Some((end, *relative)))
+        }
+        None => Ok(None),
+    };
+    let early = if first { read(server)? } else { None };
+    let Some(value) = server.get::<Bytes>(key)?.cloned() else {
+        return Ok(Reply::Nil);
+    };
+    let end = if first { early } else { read(server)? };
+    if let Some((end, relative)) = end {
+        if !relative && end.at_ms <= server.now_ms() {
+            server.remove(key);
+        } else {
+            server.set_expiry(key, Some(end));
+        }
+    } else if persist {
+        server.set_expiry(key, None);
+    }
+    Ok(Reply::Bulk(value))
+}
+
 pub(super) fn getset(server: &mut Server, call: &Call<'_>) -> Answer {
     let reply = get(server, call)?;
     let value = Value::String(call.argv[2].clone());

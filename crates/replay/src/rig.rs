@@ -245,8 +245,9 @@ impl Rig {
             }
             if !node.is_some_and(|node| self.replicas[node].follows()) {
                 expect_ok(server, &["FLUSHALL"]).await?;
-                expect_ok(server, &["SCRIPT", "FLUSH"]).await?;
             }
+            // Nobody tells a replica to forget its scripts.
+            expect_ok(server, &["SCRIPT", "FLUSH"]).await?;
             server.sync_clock().await?;
         }
         self.reset_replicas().await?;

@@ -90,6 +90,10 @@ pub fn command(argv: &[String]) -> String {
             words.push(format!("‹{}›", shorten(&printable(sha), 9)));
             words.extend(plain(rest));
         }
+        ("SCRIPT", [verb, script]) if verb.eq_ignore_ascii_case("load") => {
+            words.push(verb.to_uppercase());
+            words.push(format!("‹{}›", script_name(script)));
+        }
         _ => words.extend(plain(args)),
     }
     words.join(" ")

@@ -41,6 +41,12 @@ pub const DIFFERENCES: &[Row] = &[
         valkey9: "\"0\"",
     },
     Row {
+        words: &["getex", "missing", "ex", "0"],
+        redis70: "nil",
+        redis82: "nil",
+        valkey9: "-ERR invalid expire time in 'getex' command",
+    },
+    Row {
         words: &["eval", "return redis.pcall('wait', '0', '0')", "0"],
         redis70: "-ERR This Redis command is not allowed from script",
         redis82: "0",

@@ -76,6 +76,7 @@ impl Checker<'_> {
                 keys: self.file.keys.clone(),
                 key: config.key.clone(),
                 dialect: dialect_of(self.file.server),
+                by_sha: Default::default(),
             },
             renews: self.file.renews,
             file: self.file.path.clone(),

@@ -115,9 +115,12 @@ impl Program {
 
     fn answer_word(&mut self, thread: Thread, ask: &Ask, output: &mut Output) -> Answer {
         match ask.word {
-            Word::Redis | Word::Script | Word::Subscribe | Word::Unsubscribe => {
-                self.command(thread, ask, output)
-            }
+            Word::Redis
+            | Word::Script
+            | Word::Evalsha
+            | Word::ScriptLoad
+            | Word::Subscribe
+            | Word::Unsubscribe => self.command(thread, ask, output),
             Word::Sleep => {
                 let left = self.duration(ask, 0, output)?;
                 Ok(Next::Wait(match self.ms(left) {
@@ -176,7 +179,7 @@ impl Program {
         };
         self.note(ms, output);
         let argv = match ask.word {
-            Word::Script => self.eval(ask)?,
+            Word::Script | Word::Evalsha | Word::ScriptLoad => self.eval(ask)?,
             Word::Subscribe | Word::Unsubscribe => self.channel(ask)?,
             _ => self.plain_command(ask)?,
         };
@@ -247,20 +250,29 @@ impl Program {
         Ok(argv)
     }
 
-    /// A script as one EVAL with its whole text. Not EVALSHA: a client library
-    /// may turn that into three commands, and a step must be one.
+    /// A declared script as one command: EVAL with its whole text, EVALSHA with its name,
+    /// or SCRIPT LOAD. What a client library makes of NOSCRIPT is the lock file's business:
+    /// other clients' commands run between the two.
     fn eval(&self, ask: &Ask) -> Answer<Vec<Vec<u8>>> {
         let name = ask
             .plain(0)
-            .ok_or("script(name, keys, args) needs a name")?;
+            .ok_or_else(|| format!("{}(name, ...) needs the name of a script", ask.word.name()))?;
         let text = self.shared.file.scripts.get(&name).ok_or_else(|| {
             format!("the file declares no script `{name}`; add it: scripts = {{ \"{name}\" }}")
         })?;
+        if ask.word == Word::ScriptLoad {
+            let words: [&[u8]; 3] = [b"SCRIPT", b"LOAD", text.as_bytes()];
+            return Ok(words.map(<[u8]>::to_vec).to_vec());
+        }
         let keys = self.arguments(ask.value(1), "the keys")?;
         let args = self.arguments(ask.value(2), "the arguments")?;
+        let (verb, script) = match ask.word {
+            Word::Evalsha => ("EVALSHA", lockproof_redis::script_sha(text.as_bytes())),
+            _ => ("EVAL", text.clone()),
+        };
         let mut argv = vec![
-            b"EVAL".to_vec(),
-            text.clone().into_bytes(),
+            verb.into(),
+            script.into_bytes(),
             keys.len().to_string().into_bytes(),
         ];
         argv.extend(keys);

@@ -23,6 +23,8 @@ use super::types::Mode;
 pub(crate) enum Word {
     Redis,
     Script,
+    Evalsha,
+    ScriptLoad,
     Sleep,
     Random,
     Wait,
@@ -53,9 +55,11 @@ pub(crate) enum Word {
 
 impl Word {
     /// The names that a lock file says, in the order of their numbers.
-    pub const NAMED: [(Word, &'static str); 21] = [
+    pub const NAMED: [(Word, &'static str); 23] = [
         (Word::Redis, "redis"),
         (Word::Script, "script"),
+        (Word::Evalsha, "evalsha"),
+        (Word::ScriptLoad, "script_load"),
         (Word::Sleep, "sleep"),
         (Word::Random, "random"),
         (Word::Wait, "wait"),
@@ -432,13 +436,13 @@ fn on(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
         }
     };
     let mut table = Table::default();
-    for (word, name) in [(Word::Redis, "redis"), (Word::Script, "script")] {
+    for word in [Word::Redis, Word::Script, Word::Evalsha, Word::ScriptLoad] {
         let native = Native {
             node,
             timeout_us,
             ..word.native()
         };
-        table.set(Key::Text(Text::from(name)), Value::Native(native));
+        table.set(Key::Text(Text::from(word.name())), Value::Native(native));
     }
     vm.allocate(96)?;
     Ok(vec![Value::Table(vm.machine.heap.table(table))])

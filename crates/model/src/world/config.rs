@@ -87,6 +87,13 @@ impl WorldConfig {
         )
     }
 
+    /// An old server that never died can follow the new one, and take its place.
+    pub(super) fn survives(&self) -> bool {
+        let budget = |promotion: Promotion| self.switch(promotion.fault()).0;
+        let alive = budget(Promotion::SplitBrain) + budget(Promotion::CutOff);
+        alive > 0 && alive + budget(Promotion::Failover) > 1
+    }
+
     /// A counter of fences can fall back, or there are several.
     pub fn loses_fences(&self) -> bool {
         let losing = [

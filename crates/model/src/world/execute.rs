@@ -11,6 +11,7 @@ use crate::lock::Role;
 use super::fences::{self, Draw};
 use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
 use super::owners::{Author, Owners, Sender};
+use super::scripts::Scripts;
 use super::stamps;
 use super::symbols;
 
@@ -232,6 +233,7 @@ impl<'e> Executor<'e> {
             after: Keyspace {
                 entries: Vec::new(),
                 offset_ms: before.offset_ms,
+                scripts: Scripts::of(server, &self.rules.by_sha),
             },
             replies: vec![reply],
             effect: Effect::default(),

@@ -173,12 +173,16 @@ pub(super) enum Note {
     },
     /// All connections to the node are new.
     Forgot { node: usize },
-    /// What the executed command left is stored there.
-    Stored { to: Field },
+    /// What the executed command left stands there.
+    Left { to: Field },
     /// One server's contents are another's.
     Copied { to: Field, from: Field },
+    /// They are what is written of another's.
+    Stored { to: Field, from: Field },
     /// The contents are gone, the server's clock stays.
     Emptied { field: Field },
+    /// All keys are deleted.
+    Flushed { field: Field },
     /// Nothing stands there any more.
     Cleared { field: Field },
     /// A server's clock moves by so many ticks; true if time passes with it.

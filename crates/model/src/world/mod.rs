@@ -31,6 +31,7 @@ pub mod program;
 mod reached;
 mod reading;
 pub mod rules;
+mod scripts;
 mod spin;
 mod stamps;
 pub mod symbols;

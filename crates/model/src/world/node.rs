@@ -15,6 +15,7 @@ use crate::lock::{Keys, Role};
 
 use super::fences::Renumbering;
 use super::owners::Owners;
+use super::scripts::{ScriptNames, Scripts};
 use super::symbols::{self, PRESENT, Renaming, Retirement};
 
 /// The content of one server between two commands.
@@ -24,6 +25,9 @@ pub struct Keyspace {
     /// The server's clock minus true time, in ms. Stays 0 unless some command
     /// of the lock can see the server's clock.
     pub(super) offset_ms: i64,
+    /// The scripts that it knows, of those that the lock names by their SHA-1
+    /// (`scripts.rs`).
+    pub(super) scripts: Scripts,
 }
 
 /// One key.
@@ -86,6 +90,8 @@ pub struct KeyRules {
     pub key: String,
     /// What its servers speak.
     pub dialect: Dialect,
+    /// The scripts that it names by their SHA-1: others' being known makes no difference.
+    pub by_sha: ScriptNames,
 }
 
 impl KeyRules {
@@ -116,6 +122,7 @@ impl Keyspace {
             let end = entry.life.map(|life| server.end_of(life));
             server.insert(entry.key.clone(), entry.value.clone(), end);
         }
+        self.scripts.load_into(&mut server);
         server
     }
 
@@ -189,6 +196,7 @@ impl Keyspace {
         Keyspace {
             entries: entries.collect(),
             offset_ms: self.offset_ms,
+            scripts: self.scripts.clone(),
         }
         .sorted()
     }
@@ -201,6 +209,7 @@ impl Keyspace {
         Keyspace {
             entries: entries.collect(),
             offset_ms: self.offset_ms,
+            scripts: self.scripts.clone(),
         }
         .sorted()
     }
@@ -216,6 +225,25 @@ impl Keyspace {
         Keyspace {
             entries: Vec::new(),
             offset_ms: self.offset_ms,
+            scripts: Scripts::default(),
+        }
+    }
+
+    /// All keys are deleted: FLUSHALL leaves scripts alone.
+    #[must_use]
+    pub fn flushed(&self) -> Keyspace {
+        Keyspace {
+            scripts: self.scripts.clone(),
+            ..self.emptied()
+        }
+    }
+
+    /// What is written to a disk and sent to a replica of it: scripts are neither.
+    #[must_use]
+    pub fn stored(&self) -> Keyspace {
+        Keyspace {
+            scripts: Scripts::default(),
+            ..self.clone()
         }
     }
 
@@ -226,7 +254,7 @@ impl Keyspace {
 
     /// Equal entries; the server's clock may differ where nobody can see it.
     pub fn same_content(&self, other: &Keyspace) -> bool {
-        self.entries == other.entries
+        self.entries == other.entries && self.scripts == other.scripts
     }
 
     /// Who holds what, under a TTL of `ttl_ms`.
@@ -275,7 +303,7 @@ impl Keyspace {
         let kept = |entry: &&Entry| self.entries.iter().any(|other| other.key == entry.key);
         let left = Keyspace {
             entries: before.entries.iter().filter(kept).cloned().collect(),
-            offset_ms: 0,
+            ..Keyspace::default()
         };
         count(self) != count(&left)
     }

@@ -62,7 +62,10 @@ impl ClientProgram for Program {
 
     fn script_name(&self, text: &[u8]) -> Option<String> {
         let mut scripts = self.file().scripts.iter();
-        let found = scripts.find(|(_, source)| source.as_bytes() == text);
+        let sha = |source: &str| lockproof_redis::script_sha(source.as_bytes());
+        let found = scripts.find(|(_, source)| {
+            source.as_bytes() == text || text.len() == 40 && sha(source).as_bytes() == text
+        });
         found.map(|(name, _)| name.clone())
     }
 }

@@ -99,6 +99,10 @@ pub struct Tables {
     /// Forward and back.
     pub jump: [Vec<u16>; 2],
     pub emptied: u16,
+    /// By keyspace: all keys are deleted. Empty where no lock names scripts by SHA-1.
+    flushed: Vec<u16>,
+    /// By keyspace, what of it is on disks and replicas. Empty in the same case.
+    stored: Vec<u16>,
     pub holders: Vec<Holders>,
     pub age_command: Vec<u16>,
     pub age_reply: Vec<u16>,
@@ -291,6 +295,8 @@ impl Tables {
             holders: moves.holders,
             blurred: moves.blurred,
             emptied,
+            flushed: moves.flushed,
+            stored: moves.stored,
             mask_index,
             kept: closure.kept(),
             masks: closure.masks().len(),
@@ -342,6 +348,20 @@ impl Tables {
     ) -> Option<&Execution> {
         let heard = self.closure.heard.get(&(command, keyspace, alone))?;
         heard.get(listeners.checked_sub(1)?)
+    }
+
+    /// What of a keyspace is written to disks and sent to replicas.
+    #[inline]
+    pub fn stored(&self, keyspace: usize) -> usize {
+        self.stored
+            .get(keyspace)
+            .map_or(keyspace, |stored| usize::from(*stored))
+    }
+
+    /// A keyspace after all keys were deleted.
+    pub fn flushed(&self, keyspace: usize) -> usize {
+        let flushed = self.flushed.get(keyspace).copied();
+        usize::from(flushed.unwrap_or(self.emptied))
     }
 
     /// The lock sends WAIT.
@@ -553,6 +573,8 @@ struct Moves {
     renumbered: Vec<u16>,
     holders: Vec<Holders>,
     blurred: Vec<bool>,
+    flushed: Vec<u16>,
+    stored: Vec<u16>,
 }
 
 impl Moves {
@@ -595,8 +617,12 @@ impl Moves {
                 })
             }
         };
+        let knows = !closure.rules.by_sha.is_empty();
+        let known = |f: &dyn Fn(&Keyspace) -> Keyspace| if knows { map(f) } else { Vec::new() };
         let keyspaces = closure.keyspaces.items().iter();
         Moves {
+            flushed: known(&|k| k.flushed()),
+            stored: known(&|k| k.stored()),
             tick: map(&|k| closure.aged_keyspace(k)),
             jump: [jumped(0), jumped(1)],
             retire,

@@ -1,14 +1,12 @@
 //! What a lock may not send, because the model would answer it wrongly.
 //!
-//! A single formal server has commands that a world has not: their effect is on
-//! scripts or replicas, which no keyspace holds. What a command or a
-//! script does beyond the formal server, the server itself notes while it executes
-//! it ([`lockproof_redis::Notes`]).
+//! What a command or a script does beyond the formal server, the server itself notes
+//! while it executes it ([`lockproof_redis::Notes`]).
 
 use lockproof_redis::{Bytes, Command, Dialect, commands};
 
-/// Commands that a single server of the model has, and a world has not.
-const NOT_IN_A_WORLD: [&str; 2] = ["evalsha", "script"];
+/// What SCRIPT can do in a world.
+const SCRIPT: [&str; 3] = ["load", "exists", "flush"];
 
 /// Examines a command line that the lock file sends.
 ///
@@ -33,10 +31,15 @@ pub fn examine(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
             "sends the command {name}, which is not in the model yet"
         ));
     }
+    let asked = argv.get(1).map(lower).unwrap_or_default();
+    if name == "script" && argv.len() > 1 && !SCRIPT.contains(&&*asked) {
+        let asked = asked.to_uppercase();
+        return Err(format!("sends SCRIPT {asked}, which is not in the model"));
+    }
     Ok(())
 }
 
 /// A lock file may send this command to servers that speak so.
 pub fn may_send(command: &Command, dialect: Dialect) -> bool {
-    !NOT_IN_A_WORLD.contains(&command.name()) && command.exists_in(dialect)
+    command.exists_in(dialect)
 }

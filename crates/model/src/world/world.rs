@@ -156,14 +156,28 @@ pub enum WorldError {
         "a state of this world takes {bits} bits, more than {most}; use fewer clients, nodes or faults"
     )]
     TooWide { bits: usize, most: usize },
+    /// A server that nobody reached, or that was taken away, still knows its scripts when it
+    /// follows the new one, and might take its place.
+    #[error(
+        "{at}: the lock names scripts by SHA-1, and an old server that went on may take its node's \
+         place again, with the scripts that it knew; the model does not follow that"
+    )]
+    OldScripts { at: String },
 }
 
 impl World {
     /// Lays out the states of a world.
     ///
     /// # Errors
-    /// If a state does not fit.
+    /// If a state does not fit, or the model does not follow the lock under these faults.
     pub fn new(config: WorldConfig, tables: Arc<Tables>) -> Result<World, WorldError> {
+        if let Some(at) = tables
+            .closure
+            .names_scripts_at()
+            .filter(|_| config.survives())
+        {
+            return Err(WorldError::OldScripts { at });
+        }
         let mut packer = Packer::default();
         let (_, delay) = config.switch(Fault::Delay);
         let messages = MessageLayout::new(MessageKinds {

@@ -46,6 +46,11 @@ const COMPILED_MAX: usize = 256;
 #[error("failed to start Lua for server-side scripts")]
 pub struct EngineError;
 
+/// What EVALSHA calls a script: 40 hexadecimal digits in lower case.
+pub fn script_sha(source: &[u8]) -> String {
+    Sha::of(source).to_string()
+}
+
 /// The SHA-1 of a script, which names it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Sha([u8; 20]);

@@ -10,7 +10,7 @@ use super::{Closure, ClosureError, Command, LocalCommand};
 use crate::lock::{Kept, sends_kept};
 use crate::world::program::ClientProgram;
 use crate::world::symbols::{self, GENERATIONS, KEPT_BITS, Renaming, Retirement, ToLocal};
-use crate::world::{unmodelled, wait};
+use crate::world::{scripts, unmodelled, wait};
 
 impl Closure {
     pub(super) fn add_local_command(
@@ -33,6 +33,12 @@ impl Closure {
             what: format!("the lock {what}"),
         };
         unmodelled::examine(argv, self.rules.dialect).map_err(not_modelled)?;
+        let named = scripts::named(argv).map_err(not_modelled)?;
+        if !named.is_subset(&self.rules.by_sha) {
+            // The closure begins anew, and follows whether servers know these.
+            self.has_to_know = named;
+            return Err(ClosureError::Stopped);
+        }
         wait::ticks(argv, self.needs.step_ms).map_err(not_modelled)?;
         if let Some((channel, _)) = subscription(argv) {
             self.listen(channel)
@@ -88,6 +94,13 @@ impl Closure {
         argv.iter()
             .map(|word| symbols::to_server(word, client, people, ticks, scale))
             .collect()
+    }
+
+    /// Where a script is first named by its SHA-1, if any is.
+    pub fn names_scripts_at(&self) -> Option<String> {
+        let named = |argv: &Vec<Bytes>| scripts::named(argv).is_ok_and(|names| !names.is_empty());
+        let family = self.families.items().iter().position(named)?;
+        Some(self.at(self.family_lines[family]))
     }
 
     /// Of each command, whether it begins or ends a subscription; nothing at all if no

@@ -29,6 +29,7 @@ use super::interner::Interner;
 use super::node::{KeyRules, Keyspace};
 use super::owners::{Author, Sender};
 use super::program::ClientProgram;
+use super::scripts::ScriptNames;
 use super::symbols::People;
 
 pub use error::ClosureError;
@@ -247,6 +248,8 @@ pub struct Closure {
     keeps: bool,
     /// They do, and the closure has not provided for it.
     has_to_keep: bool,
+    /// Scripts that programs name by SHA-1, and whose being known is not followed.
+    has_to_know: ScriptNames,
     /// What they keep when a new attempt begins.
     kept: BTreeSet<Kept>,
     /// Durations that the lock uses.
@@ -350,15 +353,21 @@ impl Closure {
         wanted: Option<&Wanted>,
     ) -> Result<Closure, ClosureError> {
         let (mut longest_ms, mut server_time, mut keeps) = (needs.ttl_ms, false, false);
+        let mut by_sha = subject.rules.by_sha.clone();
         loop {
             let mut closure = Closure::empty(subject, needs.clone(), limits);
             closure.longest_ms = longest_ms;
             closure.server_time = server_time;
             closure.wanted = wanted.cloned();
             closure.keeps = keeps;
+            closure.rules.by_sha = by_sha.clone();
             if let Err(error) = closure.close(subject) {
                 if closure.has_to_keep {
                     keeps = true;
+                    continue;
+                }
+                if !closure.has_to_know.is_empty() {
+                    by_sha.append(&mut closure.has_to_know);
                     continue;
                 }
                 return Err(error);
@@ -433,6 +442,7 @@ impl Closure {
             poisons: Vec::new(),
             keeps: false,
             has_to_keep: false,
+            has_to_know: ScriptNames::new(),
             kept: BTreeSet::from([Kept::default()]),
             durations: Vec::new(),
             validity_ms: None,

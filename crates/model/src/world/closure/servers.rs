@@ -244,6 +244,8 @@ impl Closure {
         let aged = self.aged_keyspace(&keyspace);
         self.add_keyspace(&aged)?;
         self.add_keyspace(&keyspace.emptied())?;
+        self.add_keyspace(&keyspace.flushed())?;
+        self.add_keyspace(&keyspace.stored())?;
         if self.needs.jump > 0 {
             for jumped in self.jumps(&keyspace) {
                 self.add_keyspace(&jumped)?;

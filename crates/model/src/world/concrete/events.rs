@@ -122,10 +122,11 @@ impl ConcreteRun<'_> {
         });
     }
 
-    /// The node does not hold any more what it held.
+    /// The node's disk had not all that the node held.
     fn loses(&self, node: u8) -> bool {
-        let keyspace = |state| self.world.keyspace(state, usize::from(node));
-        keyspace(&self.before) != keyspace(&self.after)
+        let keyspace = |state| usize::from(self.world.keyspace(state, usize::from(node)));
+        let stored = |state| self.world.tables.stored(keyspace(state));
+        stored(&self.before) != stored(&self.after)
     }
 
     /// Node and number of the message in a slot, and whether it is a reply.

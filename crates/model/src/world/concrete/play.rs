@@ -77,10 +77,18 @@ impl ConcreteRun<'_> {
                 thread,
             } => self.note_position((client, node, thread)),
             Note::Forgot { node } => self.forget_positions(node),
-            Note::Stored { to } => self.store(to),
+            Note::Left { to } => self.store(to),
             Note::Copied { to, from } => {
                 let keyspace = self.held(from).clone();
                 self.servers.insert(to, keyspace);
+            }
+            Note::Stored { to, from } => {
+                let keyspace = self.held(from).stored();
+                self.servers.insert(to, keyspace);
+            }
+            Note::Flushed { field } => {
+                let keyspace = self.held(field).flushed();
+                self.servers.insert(field, keyspace);
             }
             Note::Emptied { field } => {
                 let keyspace = self.held(field).emptied();

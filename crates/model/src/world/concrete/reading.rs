@@ -49,7 +49,9 @@ impl Reading<'_> {
     /// The concrete keyspace is the claimed one.
     pub fn is_keyspace(&self, concrete: &Keyspace, claimed: &Keyspace) -> bool {
         let (entries, others) = (claimed.entries(), concrete.entries());
-        entries.len() == others.len() && self.pair_entries(entries, others, &Meaning::default())
+        claimed.scripts == concrete.scripts
+            && entries.len() == others.len()
+            && self.pair_entries(entries, others, &Meaning::default())
     }
 
     /// The concrete command line is the claimed one.

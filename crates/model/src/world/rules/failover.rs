@@ -63,12 +63,13 @@ impl<L: Log> Successor<'_, L> {
         let promoted = lost.checked_sub(1);
         let promoted = promoted.map_or(fields.keyspace, |writes| fields.history[writes]);
         let synced = self.state.get(fields.synced);
-        let unknown = |fewer| world.replica(&self.state, node, fewer) == synced;
+        let unknown =
+            |fewer| world.tables.stored(world.replica(&self.state, node, fewer)) == synced;
         if fields.synced.exists() && (0..lost).any(unknown) {
-            self.copy(fields.synced, promoted);
+            self.copy_stored(fields.synced, promoted);
         }
         self.log.note(|| Note::Promoted { node, lost });
-        self.copy(fields.keyspace, promoted);
+        self.copy_stored(fields.keyspace, promoted);
         for &field in world.history(&self.state, node) {
             self.clear(field);
         }
@@ -86,7 +87,7 @@ impl<L: Log> Successor<'_, L> {
         self.state.set(fields.promoted, 0);
         self.log.note(|| Note::Rejoined { node });
         for &field in world.history(&self.state, node) {
-            self.copy(field, fields.keyspace);
+            self.copy_stored(field, fields.keyspace);
         }
         self.forget_positions(node);
         self.answer_waits(node);
@@ -139,7 +140,7 @@ impl World {
             return;
         }
         for lost in 0..=self.most_lost(state, index, fault) {
-            let replica = |lost| self.replica(state, index, lost);
+            let replica = |lost| self.tables.stored(self.replica(state, index, lost));
             // Writes that left no trace by now are not worth a move of their own.
             if (0..lost).any(|fewer| replica(fewer) == replica(lost)) {
                 continue;

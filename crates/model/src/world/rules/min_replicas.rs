@@ -43,7 +43,7 @@ impl<L: Log> Successor<'_, L> {
         let fields = world.nodes[node];
         self.log.note(|| Note::CaughtUp { node, now });
         for &field in world.history(&self.state, node) {
-            self.copy(field, fields.keyspace);
+            self.copy_stored(field, fields.keyspace);
         }
         self.state.set(fields.unacknowledged, 0);
         self.answer_waits(node);

@@ -247,14 +247,15 @@ impl<L: Log> Successor<'_, L> {
             way,
         });
         self.judge_effect(client, &message, execution);
-        let changes = execution.after != keyspace || execution.counted;
+        let stored = |keyspace: u16| world.tables.stored(usize::from(keyspace));
+        let changes = stored(execution.after) != stored(keyspace) || execution.counted;
         if message.old {
             self.state.set(node.old, usize::from(execution.after));
         } else {
             let node = usize::from(message.node);
             self.write_to(node, usize::from(execution.after), changes);
         }
-        self.log.note(|| Note::Stored { to: server });
+        self.log.note(|| Note::Left { to: server });
         self.note_command(client, &message, changes);
         self.note_freedom(keyspace, execution.after);
         let subscription = world.tables.subscription(command);

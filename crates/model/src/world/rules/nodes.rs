@@ -76,14 +76,21 @@ impl<L: Log> Successor<'_, L> {
         self.log.note(|| Note::Cleared { field });
     }
 
-    /// The node holds this now. If something changed, its replica may lack one write
-    /// more, up to its bound.
+    /// The node holds this now. If that is a write, its replica may lack one more, up to
+    /// its bound. That a script becomes known is none.
     pub(super) fn write_to(&mut self, node: usize, keyspace: usize, changes: bool) {
         let field = self.world.nodes[node].keyspace;
         if changes {
             self.leave_behind(node);
-            self.state.set(field, keyspace);
         }
+        self.state.set(field, keyspace);
+    }
+
+    /// A server, a disk or a replica holds what is written of another server's contents.
+    pub(super) fn copy_stored(&mut self, to: Field, from: Field) {
+        let stored = self.world.tables.stored(self.state.get(from));
+        self.state.set(to, stored);
+        self.log.note(|| Note::Stored { to, from });
     }
 
     /// What the node holds now, its replica may hold for as long as it is not
@@ -93,7 +100,7 @@ impl<L: Log> Successor<'_, L> {
         let history = world.history(&self.state, node);
         for (older, &to) in history.iter().enumerate().rev() {
             let newer = older.checked_sub(1).map(|newer| history[newer]);
-            self.copy(to, newer.unwrap_or(world.nodes[node].keyspace));
+            self.copy_stored(to, newer.unwrap_or(world.nodes[node].keyspace));
         }
         if world.has_replica(&self.state, node) {
             self.log.note(|| Note::LeftBehind { node });
@@ -103,9 +110,10 @@ impl<L: Log> Successor<'_, L> {
 
     /// All keys are deleted: one write to its replica and to its disk.
     fn empty(&mut self, node: usize) {
-        self.write_to(node, usize::from(self.world.tables.emptied), true);
         let field = self.world.nodes[node].keyspace;
-        self.log.note(|| Note::Emptied { field });
+        let flushed = self.world.tables.flushed(self.state.get(field));
+        self.write_to(node, flushed, true);
+        self.log.note(|| Note::Flushed { field });
     }
 
     /// The server process dies and starts again with what its persistence kept. To
@@ -115,23 +123,23 @@ impl<L: Log> Successor<'_, L> {
         let keyspace = match kept {
             Kept::Nothing => usize::from(self.world.tables.emptied),
             Kept::Synced => self.state.get(fields.synced),
-            Kept::All => self.state.get(fields.keyspace),
+            Kept::All => self.world.tables.stored(self.state.get(fields.keyspace)),
         };
+        let before = self.world.tables.stored(self.state.get(fields.keyspace));
         // WAIT can tell a restart from nothing, for the replica must come back.
-        if self.world.tables.waits() && self.state.get(fields.keyspace) == keyspace {
+        if self.world.tables.waits() && before == keyspace {
             self.leave_behind(node);
         }
-        let changes = self.state.get(fields.keyspace) != keyspace;
-        self.write_to(node, keyspace, changes);
+        self.write_to(node, keyspace, before != keyspace);
         self.log.note(|| match kept {
             Kept::Nothing => Note::Emptied {
                 field: fields.keyspace,
             },
-            Kept::Synced => Note::Copied {
+            Kept::Synced => Note::Stored {
                 to: fields.keyspace,
                 from: fields.synced,
             },
-            Kept::All => Note::Copied {
+            Kept::All => Note::Stored {
                 to: fields.keyspace,
                 from: fields.keyspace,
             },
@@ -139,7 +147,7 @@ impl<L: Log> Successor<'_, L> {
         self.forget_positions(node);
         self.doubt_holders(node);
         if fields.synced.exists() {
-            self.copy(fields.synced, fields.keyspace);
+            self.copy_stored(fields.synced, fields.keyspace);
             self.state.set(fields.lagging, 0);
         }
         self.break_connections(node, false);
@@ -165,9 +173,9 @@ impl World {
         }
         let keyspace = state.get(fields.keyspace);
         let synced = state.get(fields.synced);
-        if fields.synced.exists() && synced != keyspace {
+        if fields.synced.exists() && synced != self.tables.stored(keyspace) {
             let mut step = Successor::from(self, state);
-            step.copy(fields.synced, fields.keyspace);
+            step.copy_stored(fields.synced, fields.keyspace);
             step.state.set(fields.lagging, 0);
             step.finish(Move::Fsync { node }, visit);
         }
@@ -195,8 +203,8 @@ impl World {
                 step.finish(restart, visit);
             }
         }
-        let emptied = usize::from(self.tables.emptied);
-        if self.left(state, Fault::NodeFlush) > 0 && keyspace != emptied {
+        let flushed = self.tables.flushed(keyspace);
+        if self.left(state, Fault::NodeFlush) > 0 && keyspace != flushed {
             let mut step = Successor::fault(self, state, Fault::NodeFlush);
             step.empty(index);
             step.finish(Move::NodeFlush { node }, visit);

@@ -44,7 +44,8 @@ impl<L: Log> Successor<'_, L> {
         let tables = &self.world.tables;
         let node = &self.world.nodes[index];
         if node.synced.exists() {
-            let lagging = self.state.get(node.synced) != self.state.get(node.keyspace);
+            let stored = tables.stored(self.state.get(node.keyspace));
+            let lagging = self.state.get(node.synced) != stored;
             self.state.set(node.lagging, usize::from(lagging));
         }
         self.change_node(index, Some((1, true)), |keyspace| {
@@ -259,6 +260,6 @@ impl World {
         }
         self.may_stay_down(state, node)
             && (state.get(fields.lagging) == 0
-                || state.get(fields.synced) == state.get(fields.keyspace))
+                || state.get(fields.synced) == self.tables.stored(state.get(fields.keyspace)))
     }
 }

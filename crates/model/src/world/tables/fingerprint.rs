@@ -53,6 +53,8 @@ impl Tables {
             tick,
             jump,
             emptied,
+            flushed,
+            stored,
             holders,
             age_command,
             age_reply,
@@ -95,6 +97,7 @@ impl Tables {
         (holders_own, operations).hash(&mut feed);
         (server_command, local_reply, executions, refusals).hash(&mut feed);
         (keyspaces, tick, jump, emptied, holders).hash(&mut feed);
+        (flushed, stored).hash(&mut feed);
         (age_command, age_reply, generations, blurred).hash(&mut feed);
         (retire_keyspace, retire_command, retire_reply).hash(&mut feed);
         if *states_fences || *draws_fences {
