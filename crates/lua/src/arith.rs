@@ -7,8 +7,9 @@ use super::ast::Binary;
 use super::error::{Refusal, RefusalKind};
 use super::model::{Clocks, TOO_FAR, Truth};
 use super::number;
+use super::parts;
 use super::text::{self, Piece, Span, Symbol, Text};
-use super::value::{self, Beyond, Clock, Duration, Offset, Time, Value};
+use super::value::{self, Beyond, Clock, Duration, Moment, Offset, Part, Time, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -42,7 +43,8 @@ pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>,
             | Value::Time(_)
             | Value::Duration(_)
             | Value::Beyond(_)
-            | Value::Offset(_) => Some(value.clone()),
+            | Value::Offset(_)
+            | Value::Part(_) => Some(value.clone()),
             _ => None,
         });
     };
@@ -54,6 +56,22 @@ pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>,
             Symbol::Time(..) | Symbol::Far(_) => Ok(clocks.time_of(symbol).map(Value::Time)),
             Symbol::Span(span) | Symbol::Count(span) => Ok(Some(Value::span(span))),
             Symbol::Fence(rank) | Symbol::FenceCount(rank) => Ok(Some(fence(rank))),
+            Symbol::Part {
+                seconds,
+                answer,
+                at,
+                reading,
+            } => Ok(Some(Value::Part(Part {
+                at: Moment {
+                    ms: at.ms,
+                    tick: at.ticks,
+                    reading,
+                },
+                answer,
+                seconds: f64::from(u8::from(seconds)),
+                micros: f64::from(u8::from(!seconds)),
+                whole: false,
+            }))),
             Symbol::Name(_) => Err(Refusal::new(
                 RefusalKind::Names,
                 "reads a token or an owner as a number, which depends on its letters",
@@ -159,6 +177,7 @@ pub(super) fn arithmetic(op: Binary, a: &Value, b: &Value, clocks: &Clocks) -> R
         return Ok(Value::Number(plain(op, *a, *b)));
     }
     match (a, b) {
+        (Value::Part(_), _) | (_, Value::Part(_)) => parts::arithmetic(op, a, b),
         (Value::Time(a), Value::Time(b)) => match op {
             Binary::Sub => Ok(clocks.between(*a, *b)?),
             _ => refuse(RefusalKind::Digits, DIGITS),
@@ -308,6 +327,7 @@ pub(super) fn negate(a: &Value) -> Result<Value, Odd> {
         })),
         Value::Time(_) => refuse(RefusalKind::Digits, DIGITS),
         Value::Offset(_) => refuse(RefusalKind::Names, MEASURES),
+        Value::Part(_) => Err(Odd::Refused(parts::refusal())),
         _ => Err(Odd::Type),
     }
 }
@@ -348,6 +368,9 @@ pub(super) fn below(a: &Value, b: &Value, or_equal: bool, clocks: &Clocks) -> Re
         }
         (Value::Beyond(_), Value::Duration(_) | Value::Beyond(_))
         | (Value::Duration(_), Value::Beyond(_)) => refuse(RefusalKind::Horizon, UNKNOWN),
+        (Value::Part(_), other) | (other, Value::Part(_)) if is_number(other) => {
+            Err(Odd::Refused(parts::refusal()))
+        }
         (Value::Offset(_), other) | (other, Value::Offset(_)) if is_number(other) => {
             refuse(RefusalKind::Names, MEASURES)
         }
@@ -473,6 +496,9 @@ pub(super) fn equal(a: &Value, b: &Value, clocks: &Clocks) -> Result<Truth, Refu
             Some(order) => order.is_eq().into(),
             None => return Err(Refusal::new(RefusalKind::Names, MEASURES)),
         },
+        (Value::Part(_), other) | (other, Value::Part(_)) if is_number(other) => {
+            return Err(parts::refusal());
+        }
         _ if is_odd(a) && is_odd(b) => {
             return Err(Refusal::new(RefusalKind::Rounding, ROUNDED));
         }
@@ -649,6 +675,7 @@ fn equal_symbols(a: Symbol, b: Symbol, clocks: &Clocks) -> Result<Truth, Refusal
             RefusalKind::Names,
             "compares the value of a fence, of which the model knows only its place among fences",
         )),
+        (Symbol::Part { .. }, _) | (_, Symbol::Part { .. }) => Err(parts::refusal()),
         _ => match (clocks.time_of(a), clocks.time_of(b)) {
             (Some(a), Some(b)) => clocks.same(a, b),
             _ => Ok(Truth::No),
@@ -665,6 +692,7 @@ pub(super) fn to_text(value: &Value, clocks: &Clocks) -> Result<Option<Text>, Re
         Value::Duration(duration) => Text::symbolic(Symbol::Span(whole_span(*duration)?).text()),
         Value::Beyond(_) => return Err(Refusal::new(RefusalKind::Horizon, UNKNOWN)),
         Value::Offset(_) => return Err(Refusal::new(RefusalKind::Names, MEASURES)),
+        Value::Part(_) => return Err(parts::refusal()),
         _ => return Ok(None),
     }))
 }
@@ -739,5 +767,27 @@ pub fn same_text(a: &Text, b: &Text, scale: super::model::Scale) -> Result<bool,
             RefusalKind::Rounding,
             "compares two times of one tick, which may be one or not",
         )),
+    }
+}
+
+/// Is `a < b` (or `a <= b`) of two time stamps of a server? Both are told from one present.
+///
+/// # Errors
+/// If that depends on what the model does not have.
+pub fn time_order(
+    a: Symbol,
+    b: Symbol,
+    or_equal: bool,
+    scale: super::model::Scale,
+) -> Result<Truth, Refusal> {
+    let start = super::value::Moment::default();
+    let clocks = Clocks {
+        wall: start,
+        monotonic: start,
+        scale: Some(scale),
+    };
+    match (clocks.time_of(a), clocks.time_of(b)) {
+        (Some(a), Some(b)) => clocks.before(a, b, or_equal),
+        _ => Err(Refusal::new(RefusalKind::Digits, DIGITS)),
     }
 }

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `lexer`, `parser`, `ast`, `compile`, `code` | from the text to instructions |
 //! | `value`, `heap`, `text` | values; memory as numbered lists; texts with symbols |
-//! | `model`, `arith`, `order` | what may be learned of times, names, and orders |
+//! | `model`, `arith`, `order`, `parts` | what may be learned of times, names, orders, and a server's TIME |
 //! | `vm`, `ops` | the run |
 //! | `machine` | a program's whole state: made, settled, written down |
 //! | `fields` | where a text names a field, for messages |
@@ -40,11 +40,12 @@ mod ops;
 mod order;
 pub mod outline;
 mod parser;
+mod parts;
 pub mod text;
 mod value;
 mod vm;
 
-pub use arith::{fence, fence_rank, same_text};
+pub use arith::{fence, fence_rank, same_text, time_order};
 pub use code::Code;
 pub use error::{Refusal, RefusalKind, Returned, Stop, VmResult};
 pub use fields::field_line;
@@ -54,6 +55,6 @@ pub use machine::{BUDGET, MEMORY, is_remembered};
 pub use model::{Clocks, MOMENT_MS, Scale, Truth, mark, view};
 pub use order::{count as orders_of, permutation};
 pub use value::{
-    Beyond, CellId, Clock, Duration, FunctionId, Moment, Native, Offset, TableId, Time, Value,
+    Beyond, CellId, Clock, Duration, FunctionId, Moment, Native, Offset, Part, TableId, Time, Value,
 };
 pub use vm::{Flow, Host, Lines, Machine, NoHost, Pause, Thread, Vm};

@@ -279,6 +279,7 @@ impl Machine {
             Value::Beyond(beyond) if beyond.least => format!("more than {}", beyond.bound),
             Value::Beyond(beyond) => format!("less than {}", beyond.bound),
             Value::Offset(_) => "the length of a text with a token in it".into(),
+            Value::Part(_) => "a part of TIME".into(),
             Value::Table(_) if depth == 0 => "{...}".into(),
             Value::Table(id) => self.display_table(self.heap.get(*id), depth - 1),
             Value::Function(_) | Value::Native(_) | Value::Cell(_) => "a function".into(),
@@ -374,6 +375,15 @@ impl Writer<'_> {
             Value::Beyond(beyond) => {
                 self.out.push(11 + u8::from(beyond.least));
                 self.out.extend_from_slice(&beyond.bound.to_le_bytes());
+            }
+            // No script is written down, and none else has it.
+            Value::Part(part) => {
+                self.out.push(14);
+                self.number(i64::from(part.answer));
+                for number in [part.seconds, part.micros, f64::from(u8::from(part.whole))] {
+                    self.out.extend_from_slice(&number.to_le_bytes());
+                }
+                self.time(Time::At(super::value::Clock::Wall, part.at));
             }
             Value::Offset(place) => {
                 self.out.push(13);

@@ -53,9 +53,11 @@ impl Vm<'_> {
                 }
                 Ok(Key::of(key))
             }
-            Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Offset(_) => {
-                Err(self.refuse(RefusalKind::Digits, TIME_AS_KEY))
-            }
+            Value::Time(_)
+            | Value::Duration(_)
+            | Value::Beyond(_)
+            | Value::Offset(_)
+            | Value::Part(_) => Err(self.refuse(RefusalKind::Digits, TIME_AS_KEY)),
             _ => Ok(Key::of(key)),
         }
     }

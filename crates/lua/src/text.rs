@@ -187,6 +187,14 @@ pub enum Symbol {
     Fence(u8),
     /// The same as an integer reply, such as INCR gives.
     FenceCount(u8),
+    /// The seconds, or the microseconds, of an answer of TIME: the moment, and which answer
+    /// of those in one run of a script. It never leaves the script.
+    Part {
+        seconds: bool,
+        answer: u8,
+        at: Span,
+        reading: Reading,
+    },
 }
 
 /// A part of a text.
@@ -201,6 +209,7 @@ const SPAN_LENGTH: usize = 14;
 const TIME_LENGTH: usize = SPAN_LENGTH + 2;
 const FAR_LENGTH: usize = 12;
 const FENCE_LENGTH: usize = 3;
+const PART_LENGTH: usize = TIME_LENGTH + 2;
 
 /// The rank of a fence of which nothing is known but that it is above 0.
 pub const UNRANKED: u8 = u8::MAX;
@@ -228,6 +237,16 @@ impl Symbol {
             Symbol::Count(span) => write_span(out, b'C', span),
             Symbol::Fence(rank) => out.extend([b'N', rank]),
             Symbol::FenceCount(rank) => out.extend([b'M', rank]),
+            Symbol::Part {
+                seconds,
+                answer,
+                at,
+                reading,
+            } => {
+                write_span(out, b'P', at);
+                out.extend(reading.bytes());
+                out.extend([u8::from(seconds), answer]);
+            }
             Symbol::Far(far) => {
                 out.push(b'F');
                 out.push(u8::from(far.future));
@@ -269,6 +288,16 @@ impl Symbol {
             b'C' => Some((Symbol::Count(read_span(rest)?), SPAN_LENGTH)),
             b'N' => Some((Symbol::Fence(*rest.first()?), FENCE_LENGTH)),
             b'M' => Some((Symbol::FenceCount(*rest.first()?), FENCE_LENGTH)),
+            b'P' => {
+                let reading = u16::from_be_bytes(rest.get(12..14)?.try_into().ok()?);
+                let part = Symbol::Part {
+                    seconds: *rest.get(14)? != 0,
+                    answer: *rest.get(15)?,
+                    at: read_span(rest)?,
+                    reading: Reading(reading),
+                };
+                Some((part, PART_LENGTH))
+            }
             b'F' => {
                 let future = *rest.first()? != 0;
                 let place = u32::from_be_bytes(rest.get(1..5)?.try_into().ok()?);
@@ -340,10 +369,11 @@ pub fn symbols(text: &[u8]) -> impl Iterator<Item = Symbol> + '_ {
 }
 
 /// True if there is a stamp in the text of which equal bytes do not say that it is the same,
-/// or will not when it is numbered anew.
+/// or will not when it is numbered anew; or a part of one.
 pub fn has_open_reading(text: &[u8]) -> bool {
     symbols(text).any(|symbol| match symbol {
         Symbol::Time(_, reading) => reading.client().is_none() || !reading.is(reading),
+        Symbol::Part { .. } => true,
         _ => false,
     })
 }
@@ -351,6 +381,11 @@ pub fn has_open_reading(text: &[u8]) -> bool {
 /// True if there is a client's own reading of its clock in the text.
 pub fn has_own_reading(text: &[u8]) -> bool {
     symbols(text).any(|symbol| matches!(symbol, Symbol::Time(_, r) if r.client().is_none()))
+}
+
+/// True if there is a part of an answer of TIME in the text.
+pub fn has_part(text: &[u8]) -> bool {
+    symbols(text).any(|symbol| matches!(symbol, Symbol::Part { .. }))
 }
 
 /// True if there is a symbol in the text.
@@ -415,6 +450,8 @@ impl fmt::Display for Symbol {
                 }
             }
             Symbol::Time(span, _) => write!(f, "<time {:+} ms {:+} ticks>", span.ms, span.ticks),
+            Symbol::Part { seconds: true, .. } => write!(f, "<the seconds of TIME>"),
+            Symbol::Part { .. } => write!(f, "<the microseconds of TIME>"),
             Symbol::Far(far) if far.future => write!(f, "<time far ahead>"),
             Symbol::Far(_) => write!(f, "<time long ago>"),
             Symbol::Fence(UNRANKED) | Symbol::FenceCount(UNRANKED) => write!(f, "<fence>"),

@@ -118,6 +118,20 @@ pub struct Beyond {
     pub least: bool,
 }
 
+/// A number made of one answer of a server's TIME: so many times its seconds, and so many
+/// times its microseconds. See `parts.rs`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// The moment that the answer tells.
+    pub at: Moment,
+    /// Which answer of those in one run of a script it is.
+    pub answer: u8,
+    pub seconds: f64,
+    pub micros: f64,
+    /// What the microseconds make was rounded down to whole ms.
+    pub whole: bool,
+}
+
 /// A place in a text behind symbols, or the length of one with symbols in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Offset {
@@ -133,7 +147,11 @@ impl Offset {
     pub fn is_as_long_as(&self, other: &Offset) -> bool {
         let fixed = |symbol: &Symbol| match symbol {
             Symbol::Name(_) | Symbol::Time(..) | Symbol::Far(_) => true,
-            Symbol::Span(_) | Symbol::Count(_) | Symbol::Fence(_) | Symbol::FenceCount(_) => false,
+            Symbol::Span(_)
+            | Symbol::Count(_)
+            | Symbol::Fence(_)
+            | Symbol::FenceCount(_)
+            | Symbol::Part { .. } => false,
         };
         self.symbols == other.symbols && self.symbols.iter().all(fixed)
     }
@@ -162,6 +180,7 @@ pub enum Value {
     Duration(Duration),
     Beyond(Beyond),
     Offset(Arc<Offset>),
+    Part(Part),
     /// A local that functions share; stands on stacks only.
     Cell(CellId),
 }
@@ -186,7 +205,8 @@ impl Value {
             | Value::Time(_)
             | Value::Duration(_)
             | Value::Beyond(_)
-            | Value::Offset(_) => "number",
+            | Value::Offset(_)
+            | Value::Part(_) => "number",
             Value::Text(_) => "string",
             Value::Table(_) => "table",
             Value::Function(_) | Value::Native(_) | Value::Cell(_) => "function",

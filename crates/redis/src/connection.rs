@@ -32,10 +32,13 @@ pub(super) fn echo(_: &mut Server, call: &Call<'_>) -> Answer {
     Ok(Reply::Bulk(call.argv[1].clone()))
 }
 
-/// Seconds and microseconds; the model's clock has whole milliseconds.
+/// Seconds and microseconds; the model's clock has whole milliseconds. (To a script of a
+/// model its host answers.)
 pub(super) fn time(server: &mut Server, _: &Call<'_>) -> Answer {
     if server.scale().is_some() {
-        return Err(Refusal::Lacks("TIME, the server's own clock,"));
+        return Err(Refusal::Lacks(
+            "TIME outside of a script, the server's own clock,",
+        ));
     }
     let now_ms = server.now_ms();
     let seconds = now_ms.div_euclid(1000);

@@ -47,6 +47,7 @@ mod number;
 mod operand;
 mod pubsub;
 mod refusal;
+mod scores;
 mod scripting;
 mod server;
 mod sets;
@@ -61,7 +62,7 @@ pub use notes::{Notes, Write};
 pub use operand::no_name;
 pub use server::{Dialect, Expiry, Published, Server};
 pub use slot::{SLOTS, hashed, several_keys, slot};
-pub use value::{Hash, List, SortedSet, Value};
+pub use value::{Hash, List, Score, SortedSet, Value};
 
 /// A byte string as Redis stores and sends it.
 pub type Bytes = Vec<u8>;

@@ -33,13 +33,15 @@ pub struct Notes {
     pub expiries: Vec<Bytes>,
     /// Lives that were given to keys, in ms, ticks left out.
     pub lives: Vec<i64>,
-    /// What the server's clock shows mattered: an end was given as a moment.
+    /// What the server's clock shows mattered: an end was given as a moment, or TIME asked.
     pub clock: bool,
     /// How many orders there were to choose from; see [`super::Server::set_order`].
     pub orders: u32,
-    /// How many comparisons of times in a script were open; see
+    /// How many comparisons of times, in a script or by a command, were open; see
     /// [`super::Server::set_answers`].
     pub opened: u32,
+    /// Members of a sorted set had one score, so their letters decided how they lie.
+    pub tied: bool,
     /// Messages that were published, in order: channel and payload. Only where a caller
     /// says how many listen (see [`super::Server::set_listeners`]).
     pub published: Vec<(Bytes, Bytes)>,

@@ -9,7 +9,7 @@ use lockproof_lua::{self as lua, RefusalKind};
 
 use super::Bytes;
 use super::notes::Notes;
-use super::number::{parse_f64, parse_i64};
+use super::number::parse_i64;
 use super::refusal::Refusal;
 use super::server::{Expiry, Server};
 
@@ -23,7 +23,7 @@ pub(super) enum Amount {
 
 impl Server {
     /// Notes that the execution depends on what the model does not have.
-    fn refuse(&mut self, kind: RefusalKind, what: &str) {
+    pub(super) fn refuse(&mut self, kind: RefusalKind, what: &str) {
         self.notes_mut().refuse(kind, what);
     }
 
@@ -56,18 +56,6 @@ impl Server {
         self.refuse(
             RefusalKind::Digits,
             "uses a token, an owner, a time or a measured duration as a number that a command computes with",
-        );
-        None
-    }
-
-    /// A score or an increment.
-    pub(super) fn float(&mut self, text: &Bytes) -> Option<f64> {
-        if self.scale().is_none() || !text::has_symbols(text) {
-            return parse_f64(text);
-        }
-        self.refuse(
-            RefusalKind::Digits,
-            "uses a time (or a token) as the score of a sorted set, which is not in the model yet",
         );
         None
     }
@@ -166,22 +154,6 @@ impl Server {
             }
         }
     }
-
-    /// Members of equal score are listed by their letters, which names have not.
-    pub(super) fn note_ties(&mut self, ranked: &[(Bytes, f64)]) {
-        if self.scale().is_none() {
-            return;
-        }
-        let tied = |pair: &[(Bytes, f64)]| {
-            pair[0].1 == pair[1].1 && pair.iter().any(|(member, _)| text::has_symbols(member))
-        };
-        if ranked.windows(2).any(tied) {
-            self.refuse(
-                RefusalKind::Names,
-                "lists members of a sorted set that have one score; their order depends on the letters of a token or an owner",
-            );
-        }
-    }
 }
 
 impl Amount {
@@ -216,7 +188,7 @@ pub fn no_name(text: &[u8]) -> Option<(RefusalKind, &'static str)> {
             RefusalKind::Horizon,
             "uses a time that lies too far back in the name of a key, a field or a member",
         )),
-        Symbol::Time(..) | Symbol::Span(_) | Symbol::Count(_) => Some((
+        Symbol::Time(..) | Symbol::Span(_) | Symbol::Count(_) | Symbol::Part { .. } => Some((
             RefusalKind::Rounding,
             "uses a time in the name of a key, a field or a member: two that are read moments apart may be one, or not",
         )),

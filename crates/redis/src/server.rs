@@ -172,7 +172,7 @@ impl Server {
         self.watch.order
     }
 
-    /// Where a script compares times of a model and the answer depends on what happens
+    /// Where a script or a command compares times of a model and the answer depends on what happens
     /// between two ticks, it comes out as if everything happened at ticks; but the
     /// other way round where this has a bit, the first such comparison by the least
     /// one. [`Notes::opened`] counts them.

@@ -2,9 +2,10 @@
 
 use super::call::{Answer, Call};
 use super::lists::index_range;
-use super::number::{parse_bound, parse_i64, reply_text};
+use super::number::parse_i64;
 use super::refusal::Refusal;
-use super::value::SortedSet;
+use super::scores::{Bound, reply_of};
+use super::value::{Score, SortedSet};
 use super::{Bytes, Reply, Server};
 
 /// The options of ZADD.
@@ -54,10 +55,11 @@ impl AddOptions {
 }
 
 /// What one score did.
+#[derive(Clone, Copy)]
 enum Added {
-    New(f64),
-    Changed(f64),
-    Same(f64),
+    New(Score),
+    Changed(Score),
+    Same(Score),
     Refused,
 }
 
@@ -80,27 +82,22 @@ fn add(server: &mut Server, call: &Call<'_>, options: &AddOptions, pairs: &[Byte
     let mut scored = Vec::new();
     for pair in pairs.chunks_exact(2) {
         server.look_up(&pair[1]);
-        let score = server.float(&pair[0]).ok_or(Refusal::NotAFloat)?;
+        let score = server.score(&pair[0]).ok_or(Refusal::NotAFloat)?;
         scored.push((score, &pair[1]));
     }
-    let dialect = server.dialect();
-    let fresh = (!options.xx).then(SortedSet::default);
-    let results = server.edit(&call.argv[1], fresh, |set| {
-        scored
-            .into_iter()
-            .map(|(score, member)| add_one(set, options, score, member))
-            .collect::<Result<Vec<_>, Refusal>>()
-    })?;
-    let results = results.unwrap_or_default();
-    for (pair, result) in pairs.chunks_exact(2).zip(&results) {
-        if !matches!(result, Added::Refused) {
-            server.note_write(&call.argv[1], Some(&pair[1]), options.increment);
+    let mut results = Vec::with_capacity(scored.len());
+    for (score, member) in scored {
+        let added = add_one(server, &call.argv[1], options, (member, score))?;
+        if !matches!(added, Added::Refused) {
+            server.note_write(&call.argv[1], Some(member), options.increment);
         }
+        results.push(added);
     }
+    let dialect = server.dialect();
     if options.increment {
         return Ok(match results.first() {
             Some(Added::New(score) | Added::Changed(score) | Added::Same(score)) => {
-                Reply::Bulk(reply_text(*score, dialect).into_bytes())
+                reply_of(*score, dialect)
             }
             _ => Reply::Nil,
         });
@@ -114,38 +111,54 @@ fn add(server: &mut Server, call: &Call<'_>, options: &AddOptions, pairs: &[Byte
 }
 
 fn add_one(
-    set: &mut SortedSet,
+    server: &mut Server,
+    key: &Bytes,
     options: &AddOptions,
-    score: f64,
-    member: &Bytes,
+    (member, score): (&Bytes, Score),
 ) -> Result<Added, Refusal> {
-    let Some(old) = set.score(member) else {
+    let old = server.get::<SortedSet>(key)?;
+    let Some(old) = old.and_then(|set| set.score(member)) else {
         if options.xx {
             return Ok(Added::Refused);
         }
-        set.insert(member.clone(), score);
+        put(server, key, member, score)?;
         return Ok(Added::New(score));
     };
     if options.nx {
         return Ok(Added::Refused);
     }
-    let new = if options.increment {
-        old + score
-    } else {
-        score
+    let new = match options.increment {
+        true => server.sum(old, score),
+        false => score,
     };
-    if new.is_nan() {
+    if matches!(new, Score::Number(new) if new.is_nan()) {
         return Err(Refusal::NotANumber);
     }
-    if options.gt && new <= old || options.lt && new >= old {
+    if options.gt && server.below(new, old, true) || options.lt && server.below(old, new, true) {
         return Ok(Added::Refused);
     }
-    // A -0 does not replace a 0: they compare equal.
-    if new == old {
-        return Ok(Added::Same(old));
+    // Whether it is the same is told, or asked, by nothing else.
+    let asked = options.changed && !options.gt && !options.lt;
+    match (old, new) {
+        // A -0 does not replace a 0: they compare equal.
+        (Score::Number(before), Score::Number(after)) if before == after => {
+            return Ok(Added::Same(old));
+        }
+        (Score::Stamp(_), Score::Stamp(_)) if asked && server.is_same_score(old, new) => {
+            put(server, key, member, new)?;
+            return Ok(Added::Same(new));
+        }
+        _ => put(server, key, member, new)?,
     }
-    set.insert(member.clone(), new);
     Ok(Added::Changed(new))
+}
+
+fn put(server: &mut Server, key: &Bytes, member: &Bytes, score: Score) -> Result<(), Refusal> {
+    server.edit(key, Some(SortedSet::default()), |set| {
+        set.insert(member.clone(), score);
+        Ok(())
+    })?;
+    Ok(())
 }
 
 pub(super) fn zrem(server: &mut Server, call: &Call<'_>) -> Answer {
@@ -164,9 +177,7 @@ pub(super) fn zscore(server: &mut Server, call: &Call<'_>) -> Answer {
     let score = server
         .get::<SortedSet>(&call.argv[1])?
         .and_then(|set| set.score(&call.argv[2]));
-    Ok(score.map_or(Reply::Nil, |score| {
-        Reply::Bulk(reply_text(score, dialect).into_bytes())
-    }))
+    Ok(score.map_or(Reply::Nil, |score| reply_of(score, dialect)))
 }
 
 pub(super) fn zcard(server: &mut Server, call: &Call<'_>) -> Answer {
@@ -186,7 +197,11 @@ pub(super) fn zrank(server: &mut Server, call: &Call<'_>) -> Answer {
     };
     let dialect = server.dialect();
     let members = members_of(server, &call.argv[1])?;
-    server.note_ties(&members);
+    // Only how the others lie to it is asked.
+    let (own, others) = members
+        .into_iter()
+        .partition(|(member, _)| *member == call.argv[2]);
+    let members = rank_among(server, own, others);
     let found = members
         .iter()
         .enumerate()
@@ -195,10 +210,7 @@ pub(super) fn zrank(server: &mut Server, call: &Call<'_>) -> Answer {
     Ok(match found {
         None => Reply::Nil,
         Some((rank, _)) if !with_score => Reply::Int(rank),
-        Some((rank, score)) => Reply::Array(vec![
-            Reply::Int(rank),
-            Reply::Bulk(reply_text(score, dialect).into_bytes()),
-        ]),
+        Some((rank, score)) => Reply::Array(vec![Reply::Int(rank), reply_of(score, dialect)]),
     })
 }
 
@@ -271,21 +283,20 @@ fn range(server: &mut Server, call: &Call<'_>, options: &RangeOptions) -> Answer
             (first, last)
         };
         let (low, high) = bounds(server, low, high)?;
-        let mut members = ranked(server, call, options)?;
-        members.retain(|(_, score)| low.below(*score) && high.above(*score));
-        limited(members, options.limit)
+        let mut members = members_of(server, &call.argv[1])?;
+        members.retain(|(_, score)| within(server, low, high, *score));
+        limited(ranked(server, members, options), options.limit)
     } else {
         let start = server.integer(first).ok_or(Refusal::NotAnInteger)?;
         let stop = server.integer(last).ok_or(Refusal::NotAnInteger)?;
-        let members = ranked(server, call, options)?;
+        let members = members_of(server, &call.argv[1])?;
+        let members = ranked(server, members, options);
         let range = index_range(start, stop, members.len());
         members[range].to_vec()
     };
     let dialect = server.dialect();
     let words = members.into_iter().flat_map(|(member, score)| {
-        let score = options
-            .with_scores
-            .then(|| Reply::Bulk(reply_text(score, dialect).into_bytes()));
+        let score = options.with_scores.then(|| reply_of(score, dialect));
         [Some(Reply::Bulk(member.clone())), score]
     });
     Ok(Reply::Array(words.flatten().collect()))
@@ -305,7 +316,8 @@ pub(super) fn zremrangebyscore(server: &mut Server, call: &Call<'_>) -> Answer {
 pub(super) fn zremrangebyrank(server: &mut Server, call: &Call<'_>) -> Answer {
     let start = server.integer(&call.argv[2]).ok_or(Refusal::NotAnInteger)?;
     let stop = server.integer(&call.argv[3]).ok_or(Refusal::NotAnInteger)?;
-    let members = ranked(server, call, &RangeOptions::default())?;
+    let members = members_of(server, &call.argv[1])?;
+    let members = ranked(server, members, &RangeOptions::default());
     let range = index_range(start, stop, members.len());
     let gone: Vec<Bytes> = members[range].iter().map(|(m, _)| m.clone()).collect();
     remove(server, &call.argv[1], &gone)?;
@@ -334,14 +346,15 @@ fn pop(server: &mut Server, call: &Call<'_>, reverse: bool) -> Answer {
         reverse,
         ..RangeOptions::default()
     };
-    let mut members = ranked(server, call, &options)?;
+    let members = members_of(server, &call.argv[1])?;
+    let mut members = ranked(server, members, &options);
     members.truncate(count);
     let gone: Vec<Bytes> = members.iter().map(|(member, _)| member.clone()).collect();
     remove(server, &call.argv[1], &gone)?;
     let dialect = server.dialect();
-    let words = members.into_iter().flat_map(|(member, score)| {
-        [member, reply_text(score, dialect).into_bytes()].map(Reply::Bulk)
-    });
+    let words = members
+        .into_iter()
+        .flat_map(|(member, score)| [Reply::Bulk(member), reply_of(score, dialect)]);
     Ok(Reply::Array(words.collect()))
 }
 
@@ -359,35 +372,53 @@ fn remove(server: &mut Server, key: &Bytes, members: &[Bytes]) -> Result<(), Ref
 fn by_score(server: &mut Server, call: &Call<'_>) -> Result<Vec<Bytes>, Refusal> {
     let (low, high) = bounds(server, &call.argv[2], &call.argv[3])?;
     let mut members = members_of(server, &call.argv[1])?;
-    members.retain(|(_, score)| low.below(*score) && high.above(*score));
+    members.retain(|(_, score)| within(server, low, high, *score));
     Ok(members.into_iter().map(|(member, _)| member).collect())
 }
 
-/// Symbols in a bound are as bad as in a score.
+fn within(server: &mut Server, low: Bound, high: Bound, score: Score) -> bool {
+    low.admits_above(server, score) && high.admits_below(server, score)
+}
+
 fn bounds(server: &mut Server, low: &Bytes, high: &Bytes) -> Result<(Bound, Bound), Refusal> {
-    for bound in [low, high] {
-        if lockproof_lua::text::has_symbols(bound) {
-            server.float(bound);
-        }
-    }
-    Ok((Bound::parse(low)?, Bound::parse(high)?))
+    Ok((server.bound(low)?, server.bound(high)?))
 }
 
 fn ranked(
     server: &mut Server,
-    call: &Call<'_>,
+    members: Vec<(Bytes, Score)>,
     options: &RangeOptions,
-) -> Result<Vec<(Bytes, f64)>, Refusal> {
-    let mut members = members_of(server, &call.argv[1])?;
-    server.note_ties(&members);
+) -> Vec<(Bytes, Score)> {
+    let mut members = server.rank(members);
     if options.reverse {
         members.reverse();
     }
-    Ok(members)
+    members
 }
 
-/// Lowest score first.
-fn members_of(server: &Server, key: &Bytes) -> Result<Vec<(Bytes, f64)>, Refusal> {
+/// One member among the others: how those lie to each other does not matter.
+fn rank_among(
+    server: &mut Server,
+    own: Vec<(Bytes, Score)>,
+    others: Vec<(Bytes, Score)>,
+) -> Vec<(Bytes, Score)> {
+    let Some(own) = own.into_iter().next() else {
+        return Vec::new();
+    };
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for other in others {
+        match server.comes_before(&other, &own) {
+            true => before.push(other),
+            false => after.push(other),
+        }
+    }
+    before.push(own);
+    before.append(&mut after);
+    before
+}
+
+/// In the order of the states of a server.
+fn members_of(server: &Server, key: &Bytes) -> Result<Vec<(Bytes, Score)>, Refusal> {
     let set = server.get::<SortedSet>(key)?;
     let ranked = set.map_or(Vec::new(), SortedSet::ranked);
     Ok(ranked
@@ -405,29 +436,4 @@ fn limited<T>(items: Vec<T>, limit: Option<(i64, i64)>) -> Vec<T> {
     };
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     items.into_iter().skip(offset).take(count).collect()
-}
-
-/// One end of a range of scores.
-struct Bound {
-    score: f64,
-    exclusive: bool,
-}
-
-impl Bound {
-    fn parse(text: &[u8]) -> Result<Self, Refusal> {
-        let (number, exclusive) = match text.strip_prefix(b"(") {
-            Some(rest) => (rest, true),
-            None => (text, false),
-        };
-        let score = parse_bound(number).ok_or(Refusal::BoundNotAFloat)?;
-        Ok(Self { score, exclusive })
-    }
-
-    fn below(&self, score: f64) -> bool {
-        self.score < score || !self.exclusive && self.score == score
-    }
-
-    fn above(&self, score: f64) -> bool {
-        score < self.score || !self.exclusive && self.score == score
-    }
 }

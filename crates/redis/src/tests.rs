@@ -413,3 +413,138 @@ fn valkey_has_delifeq_and_set_ifeq() {
     assert_eq!(bench.run("delifeq k b"), "1");
     assert_eq!(bench.run("exists k"), "0");
 }
+
+/// A server of a model, whose clock shows one tick more than its present.
+fn of_a_model() -> Bench {
+    let scale = lockproof_lua::Scale {
+        tick_ms: 1000,
+        step_ms: 1001,
+        horizon_ms: 60_000,
+    };
+    let mut bench = Bench::new();
+    bench.server = Server::new(1_001_001);
+    bench.server.set_scale(scale, 1_000_000);
+    bench
+}
+
+/// A stamp that lies so many ms and ticks after the present.
+fn stamp(ms: i64, ticks: i32) -> Bytes {
+    use lockproof_lua::text::{Reading, Span, Symbol};
+    Symbol::Time(Span { ms, ticks }, Reading::kept(0)).text()
+}
+
+fn command(bench: &mut Bench, words: &[&[u8]]) -> Reply {
+    let argv: Vec<Bytes> = words.iter().map(|word| word.to_vec()).collect();
+    bench.server.execute(&mut bench.engine, 0, &argv)
+}
+
+#[test]
+fn times_are_scores_in_the_order_of_their_moments() {
+    let mut bench = of_a_model();
+    let (old, new) = (stamp(0, -3), stamp(3000, -2));
+    command(
+        &mut bench,
+        &[b"zadd", b"z", &new, b"late", &old, b"early", b"7", b"plain"],
+    );
+    let all = ["plain", "early", "late"].map(|member| Reply::Bulk(member.into()));
+    assert_eq!(
+        command(&mut bench, &[b"zrange", b"z", b"0", b"-1"]),
+        Reply::Array(all.into())
+    );
+    let bound = stamp(0, 0);
+    assert_eq!(
+        command(&mut bench, &[b"zremrangebyscore", b"z", b"8", &bound]),
+        Reply::Int(1)
+    );
+    assert_eq!(
+        command(&mut bench, &[b"zincrby", b"z", b"-500", b"late"]),
+        Reply::Bulk(stamp(2500, -2))
+    );
+    let notes = bench.server.take_notes();
+    assert_eq!((notes.refusal, notes.opened), (None, 0));
+}
+
+#[test]
+fn scores_of_one_moment_lie_in_either_order() {
+    for answers in [0, 1] {
+        let mut bench = of_a_model();
+        bench.server.set_answers(answers);
+        let now = stamp(0, 0);
+        let member = |who| {
+            lockproof_lua::text::Symbol::Name(lockproof_lua::text::Name {
+                kind: lockproof_lua::text::NameKind::Token,
+                who,
+                mark: 0,
+            })
+        };
+        let (a, b) = (member(b'A').text(), member(b'B').text());
+        command(&mut bench, &[b"zadd", b"z", &now, &a, &now, &b]);
+        let first = command(&mut bench, &[b"zrange", b"z", b"0", b"0"]);
+        let expected = if answers == 0 { a } else { b };
+        assert_eq!(first, Reply::Array(vec![Reply::Bulk(expected)]));
+        assert_eq!(bench.server.take_notes().opened, 1);
+    }
+}
+
+#[test]
+fn a_score_that_is_a_time_is_not_compared_with_a_fixed_day() {
+    let mut bench = of_a_model();
+    command(&mut bench, &[b"zadd", b"z", &stamp(0, 0), b"m"]);
+    command(&mut bench, &[b"zcount", b"z", b"-inf", b"1600000000000"]);
+    let refusal = bench.server.take_notes().refusal;
+    assert!(refusal.is_some_and(|(refusal, _)| refusal.what.contains("fixed number")));
+}
+
+#[test]
+fn a_script_makes_a_time_of_the_servers_clock() {
+    let mut bench = of_a_model();
+    for made in [
+        "t[1] * 1000 + math.floor(t[2] / 1000)",
+        "math.floor(t[2] / 1000) + 1000 * tonumber(t[1])",
+        "math.floor(t[1] * 1000 + t[2] / 1000)",
+        "math.floor((t[1] * 1000000 + t[2]) / 1000)",
+    ] {
+        let script = format!("local t = redis.call('TIME') return tostring({made})");
+        let reply = command(&mut bench, &[b"eval", script.as_bytes(), b"0"]);
+        let Reply::Bulk(text) = reply else {
+            panic!("{made}: {reply:?}");
+        };
+        assert_eq!(
+            lockproof_lua::text::printable(&text),
+            "<time +0 ms +1 ticks>"
+        );
+        let notes = bench.server.take_notes();
+        assert!(notes.clock && notes.refusal.is_none(), "{made}");
+    }
+}
+
+#[test]
+fn what_else_is_made_of_the_servers_clock_is_refused() {
+    for made in [
+        "t[1]",
+        "tonumber(t[2])",
+        "t[1] * 1000",
+        "t[1] * 1000 + t[2] / 1000",
+        "math.ceil(t[1] * 1000 + t[2] / 1000)",
+        "t[1] * 1000 + math.floor(t[2] / 1001)",
+        "t[1] * 1000 + t[1] * 1000",
+        "t[1] * 1000 + math.floor(redis.call('TIME')[2] / 1000)",
+        "t[1] - t[2]",
+        "-t[1]",
+        "t[1] * 0",
+        "math.floor(t[2]) < 5",
+        "t[1] == t[1] + 1",
+        "{ok = t[1]}",
+        "{err = t[1]}",
+        "redis.call('SET', 'k', t[1])",
+        "math.max(t[1], 1)",
+        "({})[t[1]]",
+        "#t[1] < 9",
+    ] {
+        let mut bench = of_a_model();
+        let script = format!("local t = redis.call('TIME') return {made}");
+        let reply = command(&mut bench, &[b"eval", script.as_bytes(), b"0"]);
+        let refused = bench.server.take_notes().refusal.is_some();
+        assert!(refused, "{made}: {reply:?}");
+    }
+}

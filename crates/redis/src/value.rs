@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hasher;
 
+use lockproof_lua::text::{self, Symbol};
+
 use super::Bytes;
 
 /// A Redis hash, by field.
@@ -71,10 +73,32 @@ impl Value {
     }
 }
 
-/// A score with the total order of IEEE 754, so that states compare and hash.
-/// It is the numeric order, since neither NaN nor -0 is ever kept.
+/// The score of a member of a sorted set.
+///
+/// The order is one of states, in which they compare and hash, and for numbers that of
+/// IEEE 754: the numeric one, since neither NaN nor -0 is ever kept. How two times lie
+/// is asked elsewhere (`scores.rs`).
 #[derive(Clone, Copy, Debug)]
-struct Score(f64);
+pub enum Score {
+    /// A number.
+    Number(f64),
+    /// A time, in a server of a model: [`Symbol::Time`] or [`Symbol::Far`].
+    Stamp(Symbol),
+}
+
+impl Score {
+    /// The same with its text rewritten, if it is a time.
+    #[must_use]
+    pub fn renamed(self, rename: &mut impl FnMut(&[u8]) -> Bytes) -> Score {
+        match self {
+            Score::Number(_) => self,
+            Score::Stamp(symbol) => {
+                let text = rename(&symbol.text());
+                Score::Stamp(text::only_symbol(&text).unwrap_or(symbol))
+            }
+        }
+    }
+}
 
 impl PartialEq for Score {
     fn eq(&self, other: &Self) -> bool {
@@ -92,13 +116,22 @@ impl PartialOrd for Score {
 
 impl Ord for Score {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
+        use std::cmp::Ordering::{Greater, Less};
+        match (self, other) {
+            (Score::Number(a), Score::Number(b)) => a.total_cmp(b),
+            (Score::Stamp(a), Score::Stamp(b)) => a.cmp(b),
+            (Score::Number(_), Score::Stamp(_)) => Less,
+            (Score::Stamp(_), Score::Number(_)) => Greater,
+        }
     }
 }
 
 impl std::hash::Hash for Score {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.to_bits().hash(state);
+        match self {
+            Score::Number(number) => number.to_bits().hash(state),
+            Score::Stamp(symbol) => symbol.hash(state),
+        }
     }
 }
 
@@ -121,36 +154,49 @@ impl SortedSet {
     }
 
     /// The score of a member.
-    pub fn score(&self, member: &[u8]) -> Option<f64> {
-        self.scores.get(member).map(|score| score.0)
+    pub fn score(&self, member: &[u8]) -> Option<Score> {
+        self.scores.get(member).copied()
     }
 
-    /// Sets a member's score and gives the one it had. `score` must not be NaN;
+    /// Sets a member's score and gives the one it had. A number must not be NaN;
     /// a -0 is kept as 0, as small sorted sets keep it in Redis.
-    pub fn insert(&mut self, member: Bytes, score: f64) -> Option<f64> {
-        debug_assert!(!score.is_nan(), "the caller rejects NaN");
-        // In IEEE 754 -0 + 0 is 0, and nothing else changes.
-        let score = Score(score + 0.0);
-        self.scores.insert(member, score).map(|old| old.0)
+    pub fn insert(&mut self, member: Bytes, score: Score) -> Option<Score> {
+        let score = match score {
+            Score::Number(number) => {
+                debug_assert!(!number.is_nan(), "the caller rejects NaN");
+                // In IEEE 754 -0 + 0 is 0, and nothing else changes.
+                Score::Number(number + 0.0)
+            }
+            stamp => stamp,
+        };
+        self.scores.insert(member, score)
     }
 
     /// Removes a member and gives its score.
-    pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
-        self.scores.remove(member).map(|score| score.0)
+    pub fn remove(&mut self, member: &[u8]) -> Option<Score> {
+        self.scores.remove(member)
     }
 
-    /// Members with their scores, lowest first; equal scores by member.
-    pub fn ranked(&self) -> Vec<(&Bytes, f64)> {
+    /// Members with their scores. Without times: lowest first; equal scores by member.
+    pub fn ranked(&self) -> Vec<(&Bytes, Score)> {
         let mut members: Vec<_> = self.scores.iter().collect();
         // A stable sort keeps the map's member order among equal scores.
         members.sort_by_key(|(_, score)| **score);
-        let members = members.into_iter().map(|(member, score)| (member, score.0));
+        let members = members.into_iter().map(|(member, score)| (member, *score));
         members.collect()
     }
 }
 
 impl FromIterator<(Bytes, f64)> for SortedSet {
     fn from_iter<I: IntoIterator<Item = (Bytes, f64)>>(members: I) -> Self {
+        let members = members.into_iter();
+        let scored = members.map(|(member, score)| (member, Score::Number(score)));
+        scored.collect()
+    }
+}
+
+impl FromIterator<(Bytes, Score)> for SortedSet {
+    fn from_iter<I: IntoIterator<Item = (Bytes, Score)>>(members: I) -> Self {
         let mut set = Self::default();
         for (member, score) in members {
             set.insert(member, score);

@@ -293,7 +293,8 @@ impl Run<'_> {
             _ => Value::SortedSet(
                 pairs()
                     .map(|(member, score)| {
-                        (member, String::from_utf8(score).unwrap().parse().unwrap())
+                        let score = String::from_utf8(score).unwrap();
+                        (member, score.parse::<f64>().unwrap())
                     })
                     .collect::<SortedSet>(),
             ),

@@ -1,6 +1,6 @@
 -- Class: one story, one trace
 -- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
+-- Truth: mutual-exclusion-belief violated
 -- Because: the score says when the holder came. After two seconds of a lease of three a waiter
 -- writes over it, and two clients hold.
 return {

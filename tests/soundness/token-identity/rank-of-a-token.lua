@@ -1,6 +1,6 @@
 -- Class: which token is which
 -- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
+-- Truth: mutual-exclusion-belief violated
 -- Because: as in tie-in-a-sorted-set.lua, asked by ZRANK: who comes later with the smaller
 -- token gets rank 0 as well.
 return {

@@ -1,6 +1,6 @@
 -- Class: which token is which
 -- Check: --assume none
--- Truth: mutual-exclusion-belief not-holds
+-- Truth: mutual-exclusion-belief violated
 -- Because: members of one score stand in the order of their letters. Who comes later with the
 -- smaller token is first as well, while the other one works.
 return {

@@ -2,6 +2,7 @@
 
 use crate::error::{RefusalKind, Returned, Stop};
 use crate::model::Truth;
+use crate::parts;
 use crate::value::{Duration, Value};
 use crate::vm::{Host, Vm};
 
@@ -93,6 +94,11 @@ fn rounded(vm: &mut Vm<'_>, args: &[Value], f: impl Fn(f64) -> f64) -> Returned 
 }
 
 pub(super) fn floor(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Returned {
+    if let Value::Part(part) = vm.numeric(&args, 1)?
+        && let Some(whole) = parts::floor(part)
+    {
+        return Ok(vec![whole]);
+    }
     rounded(vm, &args, f64::floor)
 }
 

@@ -199,6 +199,7 @@ impl Vm<'_> {
         match self.numeric(args, number)? {
             Value::Number(value) => Ok(value),
             Value::Offset(_) => Err(self.refuse(RefusalKind::Names, super::arith::MEASURES)),
+            Value::Part(_) => Err(self.refuse(RefusalKind::Digits, super::parts::PARTS)),
             _ => Err(self.refuse(
                 RefusalKind::Digits,
                 "does more with a time or a measured duration than to compare it, to subtract it or to move it by ms",

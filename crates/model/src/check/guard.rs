@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::world::World;
 use crate::world::catalogue::Switch;
-use crate::world::concrete;
+use crate::world::concrete::{self, ConcreteError};
 use crate::world::tables::Tables;
 use crate::world::walk::random_walk;
 
@@ -55,7 +55,11 @@ impl Checker<'_> {
             }
             let moves = random_walk(&world, seed, length);
             let config = self.config(set);
-            concrete::verify(&world, self.file, &config, &moves, seed)?;
+            match concrete::verify(&world, self.file, &config, &moves, seed) {
+                // Random tokens may lie otherwise than the path has it.
+                Err(ConcreteError::BetweenTicks { .. }) => {}
+                verified => verified?,
+            }
         }
         Ok(())
     }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lockproof_lua::text::{self, Symbol};
+use lockproof_lua::text::{self, Span, Symbol};
 use lockproof_lua::{Refusal, RefusalKind, Scale};
-use lockproof_redis::{self as redis, Bytes, Notes, Reply, ScriptEngine, Server, Value, Write};
+use lockproof_redis::{
+    self as redis, Bytes, Notes, Reply, Score, ScriptEngine, Server, Value, Write,
+};
 
 use crate::lock::Role;
 
@@ -60,6 +62,8 @@ pub struct Executed {
     pub refusal: Option<(Refusal, bool)>,
     /// What the server's clock shows mattered.
     pub clock: bool,
+    /// The letters of members of a sorted set decided how they lie.
+    pub tied: bool,
     /// Lives that were given to keys, in ms, ticks left out.
     pub lives: Vec<i64>,
     /// Messages that were published, in order: channel and payload.
@@ -242,6 +246,7 @@ impl<'e> Executor<'e> {
             overflow: None,
             refusal: notes.refusal.clone(),
             clock: notes.clock,
+            tied: notes.tied,
             lives: notes.lives.clone(),
             published: notes.published.clone(),
         };
@@ -619,7 +624,10 @@ fn counter_ran_away(before: &Entry, after: &Entry) -> Option<String> {
             .iter()
             .any(|(field, value)| moved(a.get(field).and_then(|v| number(v)), number(value))),
         (Value::SortedSet(a), Value::SortedSet(b)) => b.ranked().iter().any(|(member, score)| {
-            let whole = |score: f64| (score.fract() == 0.0).then_some(score as i64);
+            let whole = |score: Score| match score {
+                Score::Number(score) if score.fract() == 0.0 => Some(score as i64),
+                Score::Number(_) | Score::Stamp(_) => None,
+            };
             moved(a.score(member).and_then(whole), whole(*score))
         }),
         _ => false,
@@ -631,10 +639,26 @@ fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
+/// A stamp of this distance is not kept exactly.
+fn is_stale_span(span: Span, scale: Scale) -> bool {
+    let ms = span.value(scale.step_ms);
+    ms <= -scale.horizon_ms / 2 || ms >= scale.horizon_ms
+}
+
+/// A score that is written; one that is far back already is that for ever, and no more is
+/// known of it.
+fn is_stale(score: Score, scale: Scale) -> bool {
+    match score {
+        Score::Stamp(Symbol::Time(span, _)) => is_stale_span(span, scale),
+        Score::Stamp(Symbol::Far(far)) => far.future,
+        Score::Stamp(_) | Score::Number(_) => false,
+    }
+}
+
 /// Stamps that are written must be fresh, and where they are told by their place
 /// they must have been there: otherwise two of them could be taken for one.
 fn stale_stamps(executed: &mut Executed, written: &[Write], scale: Scale) {
-    let mut found = false;
+    let (mut found, mut scored) = (false, false);
     for entry in &executed.after.entries {
         let mut look = |text: &[u8], element: &[u8], place: Option<&Bytes>| {
             let wrote = written
@@ -643,10 +667,7 @@ fn stale_stamps(executed: &mut Executed, written: &[Write], scale: Scale) {
             let here = symbols::place(&entry.key, element);
             found |= text::symbols(text).any(|symbol| match symbol {
                 Symbol::Far(far) => far.future || far.place != here || far.node != 0,
-                Symbol::Time(span, _) => {
-                    let ms = span.value(scale.step_ms);
-                    wrote && (ms <= -scale.horizon_ms / 2 || ms >= scale.horizon_ms)
-                }
+                Symbol::Time(span, _) => wrote && is_stale_span(span, scale),
                 _ => false,
             });
         };
@@ -662,10 +683,19 @@ fn stale_stamps(executed: &mut Executed, written: &[Write], scale: Scale) {
                     look(item, index.to_string().as_bytes(), Some(item));
                 }
             }
-            Value::Set(_) | Value::SortedSet(_) => {}
+            Value::Set(_) => {}
+            Value::SortedSet(set) => {
+                for (member, score) in set.ranked() {
+                    let write = |place: &&Write| {
+                        place.key == entry.key && place.element.as_ref() == Some(member)
+                    };
+                    let wrote = written.iter().any(|place| write(&place));
+                    scored |= wrote && is_stale(score, scale);
+                }
+            }
         }
     }
-    if found {
+    if found | scored {
         refuse(
             executed,
             RefusalKind::Horizon,

@@ -373,12 +373,13 @@ impl Entry {
                     .map(|member| symbols::age(member, ticks, scale, None))
                     .collect(),
             ),
-            Value::SortedSet(set) => Value::SortedSet(
-                set.ranked()
-                    .into_iter()
-                    .map(|(member, score)| (symbols::age(member, ticks, scale, None), score))
-                    .collect(),
-            ),
+            // How two members lie that are long past is not told by their places.
+            Value::SortedSet(set) => {
+                let mut age = |text: &[u8]| symbols::age(text, ticks, scale, None);
+                let members = set.ranked().into_iter();
+                let aged = members.map(|(m, score)| (age(m), score.renamed(&mut age)));
+                Value::SortedSet(aged.collect())
+            }
         };
         if let Writers::Each(each) = &mut self.writers {
             let aged = std::mem::take(each).into_iter();
@@ -424,7 +425,7 @@ pub(super) fn map_text(value: &Value, rename: &mut impl FnMut(&[u8]) -> Vec<u8>)
         Value::SortedSet(set) => Value::SortedSet(
             set.ranked()
                 .into_iter()
-                .map(|(m, score)| (rename(m), score))
+                .map(|(m, score)| (rename(m), score.renamed(rename)))
                 .collect(),
         ),
     }

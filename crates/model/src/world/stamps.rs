@@ -6,7 +6,7 @@
 //! it is like another one is open.
 
 use lockproof_lua::text::{self, Reading, Span, Symbol};
-use lockproof_redis::{Bytes, Reply, Server, Value};
+use lockproof_redis::{Bytes, Reply, Score, Server, Value};
 
 use super::node::map_text;
 use super::symbols;
@@ -17,9 +17,11 @@ pub(super) fn keep(server: &mut Server, client: u8, argv: &[Bytes], reply: Reply
         return reply;
     }
     let values = server.entries().flat_map(|(_, value, _)| texts(value));
+    let scores = server.entries().flat_map(|(_, value, _)| scores(value));
+    let texts = argv.iter().chain(values).flat_map(|text| stamps(text));
     let brought = Brought {
         client,
-        beside: argv.iter().chain(values).flat_map(|t| stamps(t)).collect(),
+        beside: texts.chain(scores).collect(),
     };
     server.map_values(|value| map_text(value, &mut |text| brought.kept(text)));
     symbols::map_reply(&reply, &mut |text| brought.kept(text))
@@ -56,10 +58,27 @@ impl Brought {
 }
 
 fn stamps(text: &[u8]) -> impl Iterator<Item = (Span, Reading)> {
-    text::symbols(text).filter_map(|symbol| match symbol {
+    text::symbols(text).filter_map(stamp)
+}
+
+fn stamp(symbol: Symbol) -> Option<(Span, Reading)> {
+    match symbol {
         Symbol::Time(span, reading) => Some((span, reading)),
         _ => None,
-    })
+    }
+}
+
+/// The stamps that are scores.
+fn scores(value: &Value) -> Vec<(Span, Reading)> {
+    let Value::SortedSet(set) = value else {
+        return Vec::new();
+    };
+    let scores = set.ranked().into_iter();
+    let found = scores.filter_map(|(_, score)| match score {
+        Score::Number(_) => None,
+        Score::Stamp(symbol) => stamp(symbol),
+    });
+    found.collect()
 }
 
 /// The texts of a value that may be stamps.

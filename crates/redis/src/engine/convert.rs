@@ -93,6 +93,9 @@ fn convert(
         return Ok(Reply::Error("ERR reached lua stack limit".to_owned()));
     }
     Ok(match value {
+        Value::Text(text) if text::has_part(text.bytes()) => {
+            return Err(refuse(RefusalKind::Digits, PART_RETURNED));
+        }
         Value::Text(text) => Reply::Bulk(machine.outgoing(text)),
         Value::Bool(true) => Reply::Int(1),
         Value::Number(value) => Reply::Int(lua_to_i64(*value)),
@@ -113,6 +116,7 @@ fn convert(
                 "returns a time stamp as a number, which the model keeps as texts only; return tostring(time)",
             ));
         }
+        Value::Part(_) => return Err(refuse(RefusalKind::Digits, PART_RETURNED)),
         Value::Duration(_) | Value::Beyond(_) | Value::Offset(_) => {
             return Err(refuse(
                 RefusalKind::Rounding,
@@ -151,6 +155,9 @@ fn tagged(machine: &Machine, table: &Table, dialect: Dialect) -> Result<Option<R
         return Ok(Some(Reply::Error(one_line(&line(&text)))));
     }
     if let Value::Text(text) = table.field("ok") {
+        if text::has_part(text.bytes()) {
+            return Err(refuse(RefusalKind::Digits, PART_RETURNED));
+        }
         return Ok(Some(status(line(&text))));
     }
     if let Value::Number(value) = table.field("double") {
@@ -169,6 +176,8 @@ fn tagged(machine: &Machine, table: &Table, dialect: Dialect) -> Result<Option<R
         None => Ok(None),
     }
 }
+
+const PART_RETURNED: &str = "returns the seconds or the microseconds of TIME, which the model follows as a time in ms only: tostring(seconds * 1000 + math.floor(microseconds / 1000))";
 
 pub(super) const NAMED_ERROR: &str =
     "ends in an error whose text has a token, an owner or a time in it; return it as a text";
@@ -226,6 +235,12 @@ pub(super) fn argument(
             Ok(None) => return Ok(None),
             Err(refusal) => return Err(Stop::Refused(refusal)),
         },
+        Value::Part(_) => {
+            return Err(match machine.text_of(value) {
+                Err(refusal) => Stop::Refused(refusal),
+                Ok(_) => refuse(RefusalKind::Digits, PART_RETURNED),
+            });
+        }
         Value::Beyond(_) | Value::Offset(_) => {
             return Err(refuse(
                 RefusalKind::Names,

@@ -1,6 +1,6 @@
 //! What scripts can call of Redis.
 
-use lockproof_lua::text::Text;
+use lockproof_lua::text::{self, Reading, Span, Symbol, Text};
 use lockproof_lua::{self as lua, Flow, Host, Native, RefusalKind, Returned, Stop, Value, Vm};
 use sha1::{Digest, Sha1};
 
@@ -96,11 +96,15 @@ impl Function {
     }
 }
 
+const PART_SENT: &str = "sends the seconds or the microseconds of TIME, which the model follows as a time in ms only: seconds * 1000 + math.floor(microseconds / 1000)";
+
 /// The server that a script runs on.
 pub(super) struct ScriptHost<'s> {
     pub server: &'s mut Server,
     connection: u32,
     flags: Flags,
+    /// How often the script has asked TIME.
+    times: u8,
 }
 
 impl<'s> ScriptHost<'s> {
@@ -109,6 +113,7 @@ impl<'s> ScriptHost<'s> {
             server,
             connection,
             flags,
+            times: 0,
         }
     }
 
@@ -175,6 +180,12 @@ impl ScriptHost<'_> {
         }
         let words = argv.iter().map(|word| word.len() as u64 / 16);
         vm.charge(20 + words.sum::<u64>() + self.server.work_on(&argv))?;
+        if argv.iter().any(|word| text::has_part(word)) {
+            return Err(vm.refuse(RefusalKind::Digits, PART_SENT));
+        }
+        if let Some(reply) = self.symbolic_time(&argv) {
+            return Ok(Ok(reply));
+        }
         let read_only = self.flags.no_writes;
         let reply = dispatch_from_script(self.server, self.connection, &argv, read_only);
         vm.allocate(size_of(&reply))?;
@@ -183,6 +194,40 @@ impl ScriptHost<'_> {
             return Err(vm.at_line(Stop::Refused(refusal)));
         }
         Ok(Ok(reply))
+    }
+
+    /// TIME in a server of a model: two symbols, which together are a moment.
+    fn symbolic_time(&mut self, argv: &[Bytes]) -> Option<Reply> {
+        let scale = self.server.scale()?;
+        let [name] = argv else {
+            return None;
+        };
+        if !name.eq_ignore_ascii_case(b"time") {
+            return None;
+        }
+        self.server.notes_mut().clock = true;
+        let answer = self.times;
+        self.times = self.times.saturating_add(1);
+        let offset = self.server.now_ms() - self.server.present_ms();
+        let at = Span {
+            ms: 0,
+            // The server's clock is off by whole ticks.
+            ticks: (offset / scale.step_ms.max(1)) as i32,
+        };
+        // Whether it is like another reading of its tick is open, whosever that is.
+        let reading = Reading::kept(self.connection as u8).twin();
+        let part = |seconds| {
+            Reply::Bulk(
+                Symbol::Part {
+                    seconds,
+                    answer,
+                    at,
+                    reading,
+                }
+                .text(),
+            )
+        };
+        Some(Reply::Array(vec![part(true), part(false)]))
     }
 
     /// `redis.call`: an error reply is raised.

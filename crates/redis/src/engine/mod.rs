@@ -174,10 +174,6 @@ fn compile(source: &[u8], dialect: Dialect) -> Result<Compiled, String> {
     })
 }
 
-/// More comparisons of times than these in one run of a script are not followed where each
-/// may come out either way.
-const OPENED_MAX: u32 = 6;
-
 /// How Valkey's error begins when the first line names an engine that it lacks.
 const NO_ENGINE: &str = "ERR Could not find scripting engine";
 
@@ -276,14 +272,13 @@ impl ScriptEngine {
         prepare(&mut machine, server, job, compiled.behind);
         let mut thread = Thread::new(compiled.main.clone(), Vec::new());
         let mut host = ScriptHost::new(server, job.connection, compiled.flags);
-        let (ended, opened) = play(&mut machine, &mut thread, &mut host);
+        let ended = play(&mut machine, &mut thread, &mut host);
         let reply = ended.and_then(|values| {
             let value = values.into_iter().next().unwrap_or(Value::Nil);
             convert::to_reply(&machine, &value, dialect)
         });
         let notes = server.notes_mut();
         notes.orders = notes.orders.max(machine.orders);
-        notes.opened = opened;
         match reply {
             Ok(reply) => reply,
             Err(Stop::Raised { value, line }) => {
@@ -305,38 +300,28 @@ impl ScriptEngine {
     }
 }
 
-/// Runs a script to its end, and counts the open comparisons on the way.
+/// Runs a script to its end.
 fn play(
     machine: &mut Machine,
     thread: &mut Thread,
     host: &mut ScriptHost<'_>,
-) -> (Result<Vec<Value>, Stop>, u32) {
+) -> Result<Vec<Value>, Stop> {
     let refused = |kind, what: String, line| Err(Stop::Refused(Refusal { kind, what, line }));
-    let mut opened = 0;
     let mut given = Vec::new();
-    let ended = loop {
-        match Vm::new(machine, thread).resume(host, given) {
-            Ok(Pause::Ended(values)) => break Ok(values),
-            Ok(Pause::Open { line, .. }) if opened == OPENED_MAX => {
-                let what = format!(
-                    "compares times more than {OPENED_MAX} times with an answer that depends on what happens \
-                     between two ticks"
-                );
-                break refused(RefusalKind::Rounding, what, line);
-            }
-            Ok(Pause::Open { at_ticks, .. }) => {
-                let otherwise = host.server.answers() & 1 << opened != 0;
-                opened += 1;
-                given = vec![Value::Bool(at_ticks != otherwise)];
-            }
+    loop {
+        match Vm::new(machine, thread).resume(host, given)? {
+            Pause::Ended(values) => break Ok(values),
+            Pause::Open { at_ticks, line } => match host.server.open(at_ticks) {
+                Some(answer) => given = vec![Value::Bool(answer)],
+                None => {
+                    let what = crate::scores::opened_too_often();
+                    break refused(RefusalKind::Rounding, what, line);
+                }
+            },
             // No function of a script's host waits.
-            Ok(Pause::Waits { line, .. }) => {
-                break refused(RefusalKind::Lacks, "waits".into(), line);
-            }
-            Err(stop) => break Err(stop),
+            Pause::Waits { line, .. } => break refused(RefusalKind::Lacks, "waits".into(), line),
         }
-    };
-    (ended, opened)
+    }
 }
 
 fn note(notes: &mut Notes, refusal: Refusal) {

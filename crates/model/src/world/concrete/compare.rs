@@ -105,7 +105,7 @@ impl<'w> ConcreteRun<'w> {
     }
 
     /// The reply is this one, or lists the same in another order.
-    fn is_reply(&self, reply: &Reply, id: u16) -> bool {
+    pub(super) fn is_reply(&self, reply: &Reply, id: u16) -> bool {
         let closure = &self.world.tables.closure;
         let reading = self.reading();
         reading.is_reply(reply, closure.replies.get(id))

@@ -128,6 +128,10 @@ impl ConcreteRun<'_> {
         let listeners = self.world.listeners(&self.before, node) as u32;
         let done = self.executed(&keyspace, author, argv, (alone, listeners));
         self.rounded |= claimed.rounded;
+        if done.tied && !self.is_execution(&done, claimed) {
+            let what = format!("members of one score on N{} to lie as they do", node + 1);
+            return Err(ConcreteError::BetweenTicks { what });
+        }
         self.compare_execution(&done, claimed)?;
         if let Some(reply) = done.replies.into_iter().next() {
             self.log(executed(&parcel, &reply), None);
@@ -137,6 +141,16 @@ impl ConcreteRun<'_> {
         self.result = Some(done.after);
         self.hand = Some(parcel);
         Ok(())
+    }
+
+    /// The formal server left what the tables say, and replied so.
+    fn is_execution(&self, executed: &Executed, claimed: &Execution) -> bool {
+        let closure = &self.world.tables.closure;
+        let left = closure.keyspaces.get(claimed.after);
+        let replied = |reply| self.is_reply(reply, claimed.reply);
+        executed.effect == claimed.effect
+            && self.reading().is_keyspace(&executed.after, left)
+            && executed.replies.first().is_some_and(replied)
     }
 
     /// The formal server did what the tables say, as far as the world does not show

@@ -6,7 +6,7 @@
 //! meaning is found on the way, the same within one keyspace or one message.
 
 use lockproof_lua::text::{self, NameKind, Piece, Span, Symbol};
-use lockproof_redis::{Bytes, Reply, Value};
+use lockproof_redis::{Bytes, Reply, Score, Value};
 
 use super::ConcreteRun;
 use super::clients::Client;
@@ -153,13 +153,28 @@ impl Reading<'_> {
 
     fn is_element(&self, concrete: &Element, claimed: &Element, meaning: &mut Meaning) -> bool {
         concrete.owners == claimed.owners
-            && concrete.score == claimed.score
+            && self.is_score(concrete.score, claimed.score, meaning)
             && concrete.texts.len() == claimed.texts.len()
             && concrete
                 .texts
                 .iter()
                 .zip(&claimed.texts)
                 .all(|(c, k)| self.is_text(c, k, meaning))
+    }
+
+    fn is_score(
+        &self,
+        concrete: Option<Score>,
+        claimed: Option<Score>,
+        meaning: &mut Meaning,
+    ) -> bool {
+        match (concrete, claimed) {
+            (Some(Score::Number(number)), Some(Score::Stamp(symbol))) => {
+                let digits = (number as i64).to_string();
+                number.fract() == 0.0 && self.is_text(digits.as_bytes(), &symbol.text(), meaning)
+            }
+            (concrete, claimed) => concrete == claimed,
+        }
     }
 
     fn is_text(&self, concrete: &[u8], claimed: &[u8], meaning: &mut Meaning) -> bool {
@@ -206,6 +221,8 @@ impl Reading<'_> {
             Symbol::Fence(rank) | Symbol::FenceCount(rank) if rank != text::UNRANKED => {
                 number((*self.fences.get(usize::from(rank))?)?)
             }
+            // It never leaves a script.
+            Symbol::Part { .. } => None,
             Symbol::Fence(_) | Symbol::FenceCount(_) => {
                 let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
                 (digits > 0).then(|| &text[digits..])
@@ -250,7 +267,7 @@ fn without<T: Clone>(all: &[T], at: usize) -> Vec<T> {
 #[derive(Clone)]
 struct Element {
     texts: Vec<Bytes>,
-    score: Option<u64>,
+    score: Option<Score>,
     /// `None` if nobody is known.
     owners: Option<Owners>,
 }
@@ -265,9 +282,9 @@ fn elements(entry: &Entry) -> Elements {
         Writers::Each(each) => each.get(element).copied(),
         _ => None,
     };
-    let element = |texts: Vec<Bytes>, score: Option<f64>, owners: Option<Owners>| Element {
+    let element = |texts: Vec<Bytes>, score: Option<Score>, owners: Option<Owners>| Element {
         texts,
-        score: score.map(f64::to_bits),
+        score,
         owners,
     };
     match &entry.value {

@@ -32,9 +32,11 @@ fn write(vm: &mut Vm<'_>, value: &Value, depth: usize, out: &mut Vec<u8>) -> Res
             let table = vm.machine.heap.get(*id).clone();
             write_table(vm, &table, depth + 1, out)?;
         }
-        Value::Time(_) | Value::Duration(_) | Value::Beyond(_) | Value::Offset(_) => {
-            return Err(super::measured(vm));
-        }
+        Value::Time(_)
+        | Value::Duration(_)
+        | Value::Beyond(_)
+        | Value::Offset(_)
+        | Value::Part(_) => return Err(super::measured(vm)),
         _ => out.push(0xc0),
     }
     Ok(())
