@@ -12,6 +12,7 @@
 //! they are reported. Only stdin is read by a thread of its own, because no
 //! portable way exists to wait for it together with sockets.
 
+mod handle;
 mod journal;
 mod link;
 mod real;

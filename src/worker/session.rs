@@ -15,6 +15,7 @@ use lockproof_trace::CONNECTION_FAILED;
 use tokio::sync::mpsc;
 
 use super::WorkerError;
+use super::handle;
 use super::journal::Journal;
 use super::link::{Arrival, Links, News};
 use super::real::{RealClock, wall_clock_ms};
@@ -64,7 +65,8 @@ impl Session {
             scale: None,
         };
         let program = Program::start(&file, &config, &init.owner, epoch_ms);
-        let program = program.map_err(|e| e.to_string())?;
+        let mut program = program.map_err(|e| e.to_string())?;
+        program.set_caller(init.client);
         let journal = Journal::new(init.notes.as_deref());
         let journal = journal.map_err(|e| format!("the file for notes does not open: {e}"))?;
         let (sender, arrivals) = mpsc::unbounded_channel();
@@ -230,6 +232,13 @@ impl Session {
             ToClient::Wake { thread, .. } => virtual_only(Input::Wake { thread }),
             ToClient::Hear { thread, .. } => self.hear(thread),
             ToClient::Choose { thread, value, .. } => virtual_only(Input::Choose { thread, value }),
+            ToClient::Exchange { exchange, .. } => match handle::taken(&exchange) {
+                Some(exchange) => virtual_only(Input::Exchange(exchange)),
+                None => Err((
+                    ErrorCode::BadRequest,
+                    "`exchange` names a thread or a number that is none".to_string(),
+                )),
+            },
             ToClient::Skew { ms, .. } => Ok(Input::Skew { ms }),
             other => Err((
                 ErrorCode::BadRequest,
@@ -309,6 +318,7 @@ impl Session {
             lost: output.lost,
             broken: output.broken.into_iter().map(broken).collect(),
             line: output.line,
+            exchange: output.exchange.as_ref().map(handle::told),
             view: view(&self.program.view()),
         })))
     }

@@ -7,6 +7,7 @@ use lockproof_model::world::catalogue::Safety;
 use lockproof_redis::ScriptEngine;
 use lockproof_trace::{Event, FaultEvent, Trace, Way};
 
+use crate::callers;
 use crate::free;
 use crate::moves::{Action, Move, enabled};
 use crate::step::{Step, call_with, take};
@@ -184,7 +185,23 @@ impl Follower<'_> {
         }
     }
 
+    /// What strikes a process is told of each of its callers, and is one move.
+    fn is_told_before(&self, fault: &FaultEvent) -> bool {
+        let second = |client: &u8| !callers::is_first(self.setup, usize::from(*client));
+        let ghost = |client: &u8| &self.state.clients[usize::from(*client)].ghost;
+        match fault {
+            FaultEvent::ClientCrash { client } => second(client),
+            FaultEvent::ClientRestart { client } => second(client),
+            FaultEvent::ClientPause { client, .. } => ghost(client).paused.is_some(),
+            FaultEvent::ClientResume { client } => ghost(client).paused.is_none(),
+            _ => false,
+        }
+    }
+
     fn fault(&mut self, fault: &FaultEvent) -> Result<(), String> {
+        if self.is_told_before(fault) {
+            return Ok(());
+        }
         let size = |number: &u8| usize::from(*number);
         let step = match fault {
             FaultEvent::ClientCrash { client } => Move::Crash {

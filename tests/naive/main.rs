@@ -5,6 +5,7 @@
 //! docs/model.md and shares no code with `crates/model/src/world/rules`. It sees little, but what it
 //! sees is so.
 
+mod callers;
 mod compare;
 mod files;
 mod follow;

@@ -3,6 +3,7 @@
 use lockproof_model::lock::{Op, Phase, Waiting};
 use lockproof_model::world::catalogue::Fault;
 
+use crate::callers;
 use crate::holder;
 use crate::subscriptions;
 use crate::time;
@@ -139,17 +140,20 @@ pub fn enabled(setup: &Setup, state: &State) -> Vec<Move> {
 
 fn client_moves(setup: &Setup, state: &State, client: usize, moves: &mut Vec<Move>) {
     let one = &state.clients[client];
-    if state.left(setup, Fault::ClientRestart) > 0 {
+    let first = callers::is_first(setup, client);
+    if first && state.left(setup, Fault::ClientRestart) > 0 {
         moves.push(Move::ClientRestart { client });
     }
     if one.ghost.crashed {
         return;
     }
-    if state.left(setup, Fault::ClientCrash) > 0 {
+    if first && state.left(setup, Fault::ClientCrash) > 0 {
         moves.push(Move::Crash { client });
     }
     if one.ghost.paused.is_some() {
-        moves.push(Move::Resume { client });
+        if first {
+            moves.push(Move::Resume { client });
+        }
         return;
     }
     let view = one.program.view();
@@ -193,8 +197,11 @@ fn client_moves(setup: &Setup, state: &State, client: usize, moves: &mut Vec<Mov
         moves.push(Move::Write { client });
     }
     // A client that does nothing can not be disturbed.
-    let busy = view.phase != Phase::Idle || !view.threads.is_empty();
-    if state.left(setup, Fault::ClientPause) > 0 && busy {
+    let busy = callers::process(setup, client).any(|caller| {
+        let view = state.clients[caller].program.view();
+        view.phase != Phase::Idle || !view.threads.is_empty()
+    });
+    if first && state.left(setup, Fault::ClientPause) > 0 && busy {
         moves.push(Move::Pause { client });
     }
     if state.left(setup, Fault::Overrun) > 0 && time::must_end(setup, state, client) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lockproof_model::lock::{Input, LockError, Mode, Op, Output, Phase, Program};
+use lockproof_model::lock::{Input, LockError, Mode, Op, Output, Phase};
 use lockproof_model::world::catalogue::{Fault, Safety};
 use lockproof_redis::{ScriptEngine, Server};
 use lockproof_trace::CONNECTION_FAILED;
@@ -10,7 +10,7 @@ use lockproof_trace::CONNECTION_FAILED;
 use crate::moves::{Action, Move};
 use crate::owners::{Effect, Sender};
 use crate::world::{Cargo, Cut, Ear, Message, Node, Setup, State, Store};
-use crate::{holder, judge, subscriptions, time};
+use crate::{callers, holder, judge, subscriptions, time};
 
 /// A state in the making, and what its move violates.
 pub struct Step<'s> {
@@ -107,19 +107,23 @@ impl<'s> Step<'s> {
                 subscriptions::judge(self);
                 time::tick(setup, &mut self.state, Some((client, ticks)))?;
             }
-            Move::Resume { client } => self.resume(client)?,
+            Move::Resume { client } => {
+                for caller in callers::process(setup, client) {
+                    self.resume(caller)?;
+                }
+            }
             Move::Heal { client, node } => {
                 self.state.cut[client * setup.nodes() + node] = Cut::Open;
                 subscriptions::healed(self, client, node);
             }
             Move::Crash { client } => {
                 self.state.spend(setup, Fault::ClientCrash);
-                self.crash(client);
+                callers::crash(self, client);
             }
-            Move::ClientRestart { client } => self.restart(client)?,
+            Move::ClientRestart { client } => callers::restart(self, client)?,
             Move::Pause { client } => {
                 self.state.spend(setup, Fault::ClientPause);
-                self.state.ghost(client, |ghost| ghost.paused = Some(0));
+                callers::pause(self, client);
             }
             Move::Overrun { client } => {
                 self.state.spend(setup, Fault::Overrun);
@@ -300,10 +304,10 @@ impl<'s> Step<'s> {
             one.ghost.leased = None;
         }
         one.seal();
-        Ok(())
+        callers::hand_over(self, client, output.exchange)
     }
 
-    fn send(&mut self, client: usize, output: &Output, (releases, holders): (bool, bool)) {
+    pub fn send(&mut self, client: usize, output: &Output, (releases, holders): (bool, bool)) {
         for thread in &output.abandoned {
             if let Some(node) = self.state.client_mut(client).asking.remove(thread) {
                 subscriptions::hang_up(&mut self.state, self.setup.nodes(), client, node);
@@ -495,45 +499,6 @@ impl<'s> Step<'s> {
         Ok(())
     }
 
-    fn crash(&mut self, client: usize) {
-        let now = self.state.tick;
-        self.state.ghost(client, |ghost| {
-            let attempt = ghost.attempt;
-            *ghost = crate::world::Ghost {
-                crashed: true,
-                attempt,
-                idle_since: now,
-                ..Default::default()
-            };
-        });
-        let nodes = self.setup.nodes();
-        self.state.ears[client * nodes..][..nodes].fill(Ear::Nothing);
-        self.state.client_mut(client).asking.clear();
-        self.state.messages.retain_mut(|message| {
-            if message.client == client {
-                message.awaited = false;
-                return message.is_request() && !message.held && !message.listens;
-            }
-            true
-        });
-    }
-
-    /// Another process takes its place, on the same clock.
-    fn restart(&mut self, client: usize) -> Result<(), Stuck> {
-        let setup = self.setup;
-        self.state.spend(setup, Fault::ClientRestart);
-        let offset_ms = self.state.clients[client].ghost.offset_ms;
-        self.crash(client);
-        let now_ms = setup.texts.epoch_ms() + self.state.tick * setup.step_ms + offset_ms;
-        let owner = setup.owner(client);
-        let one = self.state.client_mut(client);
-        one.program = Program::start(&setup.file, &setup.config, &owner, now_ms)?;
-        one.ghost.crashed = false;
-        one.ghost.offset_ms = offset_ms;
-        one.seal();
-        Ok(())
-    }
-
     /// A server without persistence dies.
     fn empty(&mut self, node: usize) {
         self.flush(node);
@@ -585,7 +550,7 @@ impl<'s> Step<'s> {
         };
         let client = client.ok_or_else(|| Stuck(format!("{action:?} sends nothing")))?;
         self.state.spend(self.setup, Fault::ClientPause);
-        self.state.ghost(client, |ghost| ghost.paused = Some(0));
+        callers::pause(self, client);
         let first = self.sent.len() - action.held;
         for id in self.sent[first..].iter().copied() {
             let at = self.at(id)?;

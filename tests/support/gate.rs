@@ -104,6 +104,8 @@ impl Script {
                     replicas: 0,
                     min_replicas: 0,
                     shared_owner: false,
+                    callers: 0,
+                    shared_handle: false,
                 },
                 assumptions: Vec::new(),
                 property: None,

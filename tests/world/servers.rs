@@ -304,6 +304,7 @@ fn four(shared_owner: bool) -> People {
     People {
         clients: 4,
         shared_owner,
+        shared_handle: false,
     }
 }
 

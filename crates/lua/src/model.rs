@@ -320,6 +320,10 @@ pub mod view {
     pub const FOREIGN: u8 = b'+';
     /// One that the program remembers.
     pub const FOREIGN_REMEMBERED: u8 = b'-';
+    /// Of two callers that share a handle: the other one's present token, or a thread of it.
+    pub const PARTNER: u8 = b'=';
+    /// A token that the handle of two callers keeps, and that is neither's present one.
+    pub const LOST: u8 = b'?';
 }
 
 /// How the mark of a name from a reply is put together: whose it is (the
@@ -334,13 +338,17 @@ pub fn mark(other: u8, number: u8) -> u8 {
 /// A name in a reply may be one that the program remembers, or not: a client's
 /// tables do not follow which.
 pub(super) fn equal_names(a: Name, b: Name) -> Result<bool, Refusal> {
-    use view::{FOREIGN, FOREIGN_REMEMBERED, KEPT, OLDER, OLDER_REMEMBERED};
-    if a == b {
+    use view::{FOREIGN, FOREIGN_REMEMBERED, KEPT, LOST, OLDER, OLDER_REMEMBERED, OWN, PARTNER};
+    let lost = a.who == LOST || b.who == LOST;
+    if a == b && !lost {
         return Ok(true);
     }
-    if a.kind != b.kind || a.kind == NameKind::Owner {
+    if a.kind != b.kind || a.kind != NameKind::Token {
         return Ok(false);
     }
+    // Two present tokens are surely others than an older one.
+    let present = |name: Name| matches!(name.who, OWN | PARTNER);
+    let older = lost && !present(a) && !present(b);
     let whose = a.mark >> 4 == b.mark >> 4;
     let unknown = matches!(
         (a.who, b.who),
@@ -351,7 +359,7 @@ pub(super) fn equal_names(a: Name, b: Name) -> Result<bool, Refusal> {
             | (FOREIGN_REMEMBERED, FOREIGN | FOREIGN_REMEMBERED)
             | (FOREIGN, FOREIGN_REMEMBERED)
     );
-    if unknown && whose {
+    if unknown && whose || older {
         return Err(refuse(
             RefusalKind::Names,
             "compares a token that it remembers with another one: the model follows a client's own present token only. \

@@ -39,9 +39,11 @@ impl Vm<'_> {
                 if super::text::has_open_reading(text.bytes()) {
                     return Err(self.refuse(RefusalKind::Digits, TIME_AS_KEY));
                 }
+                // Of these equal letters do not say that they are one.
+                let lost = super::text::has_lost(text.bytes());
                 for known in self.machine.heap.get(table).rest.keys() {
                     if let Key::Text(known) = known
-                        && known != text
+                        && (known != text || lost)
                         && known.is_symbolic()
                     {
                         match arith::equal_texts(known, text, &self.machine.clocks) {

@@ -144,6 +144,8 @@ pub enum NameKind {
     Token,
     /// A client's stable identity.
     Owner,
+    /// A background thread of one of two callers that share a handle.
+    Thread,
 }
 
 /// A token or an owner. What `who` and `mark` stand for is the world's business
@@ -226,6 +228,7 @@ impl Symbol {
                 out.push(match name.kind {
                     NameKind::Token => b't',
                     NameKind::Owner => b'o',
+                    NameKind::Thread => b'h',
                 });
                 out.extend([name.who, name.mark]);
             }
@@ -277,6 +280,7 @@ impl Symbol {
         match kind {
             b't' => name(NameKind::Token),
             b'o' => name(NameKind::Owner),
+            b'h' => name(NameKind::Thread),
             b'T' => {
                 let reading = u16::from_be_bytes(rest.get(12..14)?.try_into().ok()?);
                 Some((
@@ -368,6 +372,11 @@ pub fn symbols(text: &[u8]) -> impl Iterator<Item = Symbol> + '_ {
     })
 }
 
+/// True if there is a token in the text of which only that is known that it is an older one.
+pub fn has_lost(text: &[u8]) -> bool {
+    symbols(text).any(|symbol| matches!(symbol, Symbol::Name(name) if name.who == view::LOST))
+}
+
 /// True if there is a stamp in the text of which equal bytes do not say that it is the same,
 /// or will not when it is numbered anew; or a part of one.
 pub fn has_open_reading(text: &[u8]) -> bool {
@@ -433,12 +442,15 @@ impl fmt::Display for Symbol {
                 let kind = match name.kind {
                     NameKind::Token => "token",
                     NameKind::Owner => "owner",
+                    NameKind::Thread => "thread",
                 };
                 match name.who {
                     view::OWN => write!(f, "<its own {kind}>"),
                     view::OLDER | view::OLDER_REMEMBERED | view::KEPT => {
                         write!(f, "<its own older {kind}>")
                     }
+                    view::PARTNER => write!(f, "<the other caller's {kind}>"),
+                    view::LOST => write!(f, "<an older {kind} of the process>"),
                     view::FOREIGN | view::FOREIGN_REMEMBERED => {
                         write!(f, "<another client's {kind}>")
                     }

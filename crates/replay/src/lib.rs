@@ -17,6 +17,7 @@
 //! Starting servers is what costs most, so a [`GatePool`] keeps servers, proxies
 //! and client processes for the next trace of the same shape, and empties them.
 
+mod callers;
 mod compare;
 mod confirm;
 mod content;

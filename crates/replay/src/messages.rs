@@ -307,7 +307,7 @@ impl Replay<'_> {
         let awaiting = format!("the report of {}", cause_text(cause));
         let arrived = |message: &FromClient| matches!(message, FromClient::Step(step) if step.cause.is_some());
         let process = self.rig.client(client)?;
-        let FromClient::Step(report) = process.receive_where(&awaiting, arrived).await? else {
+        let FromClient::Step(mut report) = process.receive_where(&awaiting, arrived).await? else {
             // receive_where gives only what `arrived` accepts.
             return Err(Stop::NotReplayable("a step that is none".to_string()));
         };
@@ -322,7 +322,9 @@ impl Replay<'_> {
                 format!("it takes {actual}"),
             ));
         }
-        self.take(client, *report)
+        let exchange = report.exchange.take();
+        self.take(client, *report)?;
+        self.hand_over(client, exchange).await
     }
 
     /// A request (or a reply) is lost on its way.

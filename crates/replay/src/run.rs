@@ -257,7 +257,11 @@ impl<'a> Replay<'a> {
     pub async fn input(&mut self, client: u8, message: ToClient) -> Result<(), Stop> {
         let answer = self.rig.client(client)?.request(&message).await?;
         match answer {
-            FromClient::Step(report) => self.take(client, *report),
+            FromClient::Step(mut report) => {
+                let exchange = report.exchange.take();
+                self.take(client, *report)?;
+                self.hand_over(client, exchange).await
+            }
             FromClient::Error { code, message, .. } => Err(Stop::diverged(
                 format!("client {client} can take this step"),
                 format!("it answers {code:?}: {message}"),
@@ -421,6 +425,7 @@ impl<'a> Replay<'a> {
             .steps
             .get(at + 1)
             .is_none_or(|next| !is_consequence(&next.event) && !holds_back(&next.event))
+            && !self.strikes_the_process_next(at)
     }
 
     pub fn state(&mut self, client: u8) -> Result<&mut ClientState, Stop> {

@@ -138,6 +138,12 @@ pub struct Setup {
     /// Clients A and B are two workers of one process: they use one owner id, A's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared_owner: bool,
+    /// 2: clients A and B are two callers of one process. What strikes the process strikes both.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub callers: u8,
+    /// These two callers share one handle (`self`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared_handle: bool,
     /// The kind of server that the lock asks for, such as `valkey`; any will do if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,

@@ -88,7 +88,10 @@ fn obey(client: &mut Option<Work>, message: ToClient) {
         }),
         ToClient::Choose { thread, value, .. } => Some(Input::Choose { thread, value }),
         ToClient::Skew { ms, .. } => Some(Input::Skew { ms }),
-        ToClient::Retry { .. } | ToClient::Cancel { .. } | ToClient::Shutdown { .. } => None,
+        ToClient::Retry { .. }
+        | ToClient::Exchange { .. }
+        | ToClient::Cancel { .. }
+        | ToClient::Shutdown { .. } => None,
     };
     let (Some(work), Some(input)) = (client.as_mut(), input) else {
         return;

@@ -88,6 +88,14 @@ pub enum ToClient {
         /// How far, in ms; negative sets the clock back.
         ms: i64,
     },
+    /// Virtual time: the other caller of the process has done this to what both share
+    /// ([`StepReport::exchange`]). Answered by [`FromClient::Step`].
+    Exchange {
+        /// This request.
+        id: u64,
+        /// What it has done.
+        exchange: Exchange,
+    },
     /// End now: close every connection, answer [`FromClient::Ok`], exit with 0.
     Shutdown {
         /// This request.
@@ -108,6 +116,7 @@ impl ToClient {
             | Self::Retry { id, .. }
             | Self::Choose { id, .. }
             | Self::Skew { id, .. }
+            | Self::Exchange { id, .. }
             | Self::Shutdown { id } => *id,
         }
     }
@@ -124,6 +133,7 @@ impl ToClient {
             Self::Retry { .. } => "retry",
             Self::Choose { .. } => "choose",
             Self::Skew { .. } => "skew",
+            Self::Exchange { .. } => "exchange",
             Self::Shutdown { .. } => "shutdown",
         }
     }
@@ -402,8 +412,37 @@ pub struct StepReport {
     /// The line of the lock file that acted last, from 1; 0 if none did.
     #[serde(default)]
     pub line: u32,
+    /// What the other caller of the process has to be given, before anybody else runs; only
+    /// of a lock whose callers share a handle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Exchange>,
     /// What the client believes now.
     pub view: View,
+}
+
+/// What one of two callers of a process has done to what both share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exchange {
+    /// It has begun a new attempt.
+    pub attempt: bool,
+    /// Threads of the other caller that it stops, from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<u8>,
+    /// All that the handle holds now: keys and values.
+    pub fields: Vec<(HandleValue, HandleValue)>,
+}
+
+/// A key or a value in a handle that two callers share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HandleValue {
+    /// A boolean.
+    Bool(bool),
+    /// A finite number, as the shortest decimal text that reads back as the same.
+    Number(String),
+    /// A text.
+    Text(String),
 }
 
 /// An assertion of the lock file's that does not hold.

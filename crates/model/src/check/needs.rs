@@ -18,6 +18,16 @@ use super::{CheckError, Checker};
 /// The horizon is enlarged up to this many times what a set needs by itself.
 pub(super) const REACH_MAX: i64 = 64;
 
+/// These strike one client, and would have to strike a whole process. Which clients use one
+/// owner id the file says.
+const BESIDE_NO_CALLERS: [Fault; 5] = [
+    Fault::SharedOwner,
+    Fault::ClientSkew,
+    Fault::ClientDrift,
+    Fault::Partition,
+    Fault::PartitionOneWay,
+];
+
 impl Checker<'_> {
     pub(super) fn world_config(&self, set: &[Switch]) -> WorldConfig {
         let sizes = &self.options.sizes;
@@ -26,6 +36,7 @@ impl Checker<'_> {
             nodes: sizes.nodes,
             ttl_ticks: sizes.ttl_ticks,
             reentrant: self.file.reentrant,
+            callers: self.file.callers,
             switches: set.to_vec(),
             order: self.order_in(set),
             at_ticks: false,
@@ -235,7 +246,8 @@ impl Checker<'_> {
             jumps: find(set, Fault::ClockJump).map_or(0, |switch| switch.budget),
             slots: self.world_config(set).slots() as u8,
             refusing: on(Fault::MinReplicas),
-            shared_owner: on(Fault::SharedOwner),
+            shared_owner: self.world_config(set).shares_owner(),
+            shared_handle: self.file.callers.handle && sizes.clients > 1,
             losing: self.file.keys.has_fences() && self.world_config(set).loses_fences(),
         }
     }
@@ -265,7 +277,13 @@ impl Checker<'_> {
             persistence: persistence.into(),
             replicas: u8::from(self.world_config(set).lag() > 0 || self.waits(set)),
             min_replicas: u8::from(find(set, Fault::MinReplicas).is_some()),
-            shared_owner: find(set, Fault::SharedOwner).is_some(),
+            shared_owner: self.world_config(set).shares_owner(),
+            callers: if self.file.callers.two && sizes.clients > 1 {
+                2
+            } else {
+                0
+            },
+            shared_handle: self.file.callers.handle && sizes.clients > 1,
             server: self.file.server.name().map(str::to_owned),
         }
     }
@@ -275,6 +293,9 @@ impl Checker<'_> {
         let told = |what: &str, id| format!("{what} under {id} is not in the model yet");
         set.iter().find_map(|switch| {
             let FaultInfo { id, not_beside, .. } = switch.fault.info();
+            if self.file.callers.two && BESIDE_NO_CALLERS.contains(&switch.fault) {
+                return Some(told("a process with two callers", id));
+            }
             not_beside.iter().find_map(|beside| match beside {
                 Beside::Wait => self.waits(set).then(|| told("WAIT", id)),
                 Beside::Messages => self.listens(set).then(|| told("SUBSCRIBE", id)),

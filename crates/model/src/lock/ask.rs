@@ -389,14 +389,24 @@ impl Program {
                  stop one first (is one left over from the round before?)"
             )
         })?;
-        Ok(Next::Resume(vec![Value::Number(id as f64)]))
+        Ok(Next::Resume(vec![self.thread_value(id)]))
     }
 
     fn stop(&mut self, thread: Thread, ask: &Ask, output: &mut Output) -> Answer {
         let target = match ask.values.first() {
             None => i64::from(thread),
             Some(Value::Nil) => return Ok(Next::Resume(Vec::new())),
-            Some(Value::Number(number)) if number.fract() == 0.0 => *number as i64,
+            Some(Value::Text(text)) if self.shares_handle() => match self.thread_named(text) {
+                Some((id, true)) => id as i64,
+                Some((id, false)) => {
+                    output.stops |= 1 << id;
+                    return Ok(Next::Resume(Vec::new()));
+                }
+                None => -1,
+            },
+            Some(Value::Number(number)) if number.fract() == 0.0 && !self.shares_handle() => {
+                *number as i64
+            }
             Some(_) => -1,
         };
         if target == 0 {
@@ -408,11 +418,7 @@ impl Program {
         let index = usize::try_from(target).ok().filter(|i| *i < THREADS_MAX);
         let index = index
             .ok_or("stop(thread) takes what spawn() or every() gave, or nothing for this thread")?;
-        if let Some(stopped) = self.client.workers[index].take()
-            && matches!(stopped.wait, Wait::Reply { .. } | Wait::TimedOut { .. })
-        {
-            output.abandoned.push(index as Thread);
-        }
+        self.stop_worker(index, output);
         Ok(Next::Resume(Vec::new()))
     }
 

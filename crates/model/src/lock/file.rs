@@ -16,6 +16,7 @@ use lockproof_lua::{
 use sha2::{Digest, Sha256};
 
 use super::about::{self, About};
+use super::callers::{self, Callers};
 use super::error::LockError;
 use super::keys::Keys;
 use super::registry::{self, MODELS};
@@ -64,6 +65,8 @@ pub struct LockFile {
     pub renews: bool,
     /// It claims that whoever keeps trying acquires: it is asked for starvation-freedom.
     pub fair: bool,
+    /// What the first two clients share, if they are two callers of one process.
+    pub callers: Callers,
     /// What its keys are.
     pub keys: Keys,
     /// How many servers.
@@ -160,6 +163,7 @@ impl LockFile {
             reentrant: false,
             renews: false,
             fair: false,
+            callers: Callers::default(),
             keys: Keys::default(),
             nodes: NodeCount {
                 default: 1,
@@ -198,6 +202,8 @@ impl LockFile {
         file.reentrant = fields.flag("reentrant")?;
         file.renews = fields.flag("renews")?;
         file.fair = fields.flag("fair")?;
+        file.callers =
+            callers::declared(&fields.get("callers"), &machine).map_err(|why| fields.wrong(why))?;
         file.keys = fields.keys()?;
         file.nodes = fields.nodes()?;
         (file.params, file.checked_params) = fields.params()?;

@@ -14,6 +14,7 @@
 //! | `outcome` | what an operation returns |
 //! | `names`, `readings` | tokens, and readings of its clock, that a program remembers |
 //! | `keys` | what a lock's keys are |
+//! | `callers`, `handle` | two callers of one process, and the handle that they share |
 //! | `about` | what its file says of it to readers |
 //! | `mutate` | small changes of a lock, each a lock of its own |
 //!
@@ -24,9 +25,11 @@
 mod about;
 mod ask;
 mod banned;
+mod callers;
 mod error;
 mod fences;
 mod file;
+mod handle;
 mod keys;
 mod mutate;
 mod names;
@@ -40,8 +43,10 @@ mod types;
 mod words;
 
 pub use about::About;
+pub use callers::Callers;
 pub use error::LockError;
 pub use file::{LockFile, NodeCount, ServerKind};
+pub use handle::{Exchange, Plain};
 pub use keys::{Keys, Role};
 pub use mutate::{Mutant, Operator};
 pub use names::Kept;

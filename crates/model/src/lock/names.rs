@@ -89,7 +89,7 @@ pub(super) fn turn(
         renamed.push((OWN_TOKEN, kept_name(number)));
     }
     let becomes = |name: &Name| match (turn, name.who, name.kind) {
-        (_, _, NameKind::Owner) => None,
+        (_, _, NameKind::Owner | NameKind::Thread) => None,
         (Turn::Reply, view::FOREIGN, _) => Some(view::FOREIGN_REMEMBERED),
         (Turn::Reply, view::OLDER, _) => Some(view::OLDER_REMEMBERED),
         (Turn::Attempt, view::OWN, _) if kept.present().is_none() => Some(view::OLDER_REMEMBERED),
@@ -200,8 +200,8 @@ pub(super) fn sends_another(argv: &[Vec<u8>]) -> Option<Name> {
     });
     names.find(|name| {
         let foreign_owner = name.kind == NameKind::Owner && name.who != view::OWN;
-        let own = matches!(name.who, view::OWN | view::KEPT);
+        let own = matches!(name.who, view::OWN | view::KEPT | view::PARTNER);
         let other_token = name.kind == NameKind::Token && !own;
-        other_token || foreign_owner && is_remembered(name.who)
+        other_token || name.kind == NameKind::Thread || foreign_owner && is_remembered(name.who)
     })
 }

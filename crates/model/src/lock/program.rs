@@ -136,6 +136,8 @@ pub struct Program {
     pub(crate) machine: Machine,
     pub(crate) handle: Value,
     pub(crate) client: Client,
+    /// Which of the callers that share a handle it is; only threads' real names tell.
+    pub(super) caller: u8,
 }
 
 impl Program {
@@ -190,6 +192,7 @@ impl Program {
             machine,
             handle: Value::Nil,
             client: Client::new(),
+            caller: 0,
             shared: Arc::new(shared),
         };
         program.restart(clock_ms)?;
@@ -240,9 +243,14 @@ impl Program {
         self.machine.budget = lockproof_lua::BUDGET;
         self.machine.memory = lockproof_lua::MEMORY;
         let mut output = Output::default();
+        let shared = match self.shares_handle() {
+            true => Some(self.handle_fields()?),
+            false => None,
+        };
         let result = self
             .dispatch(input, &mut output)
-            .and_then(|()| self.check_sent(&output));
+            .and_then(|()| self.check_sent(&output))
+            .and_then(|()| self.hand_over(input, shared.as_deref(), &mut output));
         if let Err(error) = result {
             self.client.broken = !matches!(error, LockError::Driver { .. });
             return Err(error);
@@ -250,6 +258,20 @@ impl Program {
         let leaving = readings::send(&mut output.sent);
         self.settle(&leaving);
         Ok(output)
+    }
+
+    /// The other caller is to see what the step has done to the handle.
+    fn hand_over(
+        &self,
+        input: &Input,
+        before: Option<&[(super::handle::Plain, super::handle::Plain)]>,
+        output: &mut Output,
+    ) -> Result<(), LockError> {
+        let taken = matches!(input, Input::Exchange(_));
+        if let Some(before) = before.filter(|_| !taken) {
+            output.exchange = self.exchange(input, before, output)?;
+        }
+        Ok(())
     }
 
     /// In a model only the client's own present token can be followed, and those that the
@@ -288,7 +310,7 @@ impl Program {
     }
 
     /// The machine, all stacks, and all values that the client keeps.
-    fn parts(&mut self) -> (&mut Machine, Vec<&mut Stack>, Vec<&mut Value>) {
+    pub(super) fn parts(&mut self) -> (&mut Machine, Vec<&mut Stack>, Vec<&mut Value>) {
         let mut threads = Vec::with_capacity(THREADS_MAX);
         let mut values = vec![&mut self.handle];
         for worker in self.client.workers.iter_mut().flatten() {

@@ -29,6 +29,7 @@ impl Program {
             Input::Advance { ms } => self.advance(input, *ms),
             Input::Skew { ms } => self.skew(input, *ms),
             Input::Message { channel, payload } => self.message(channel, payload, output),
+            Input::Exchange(exchange) => self.take_over(exchange, output),
             Input::Call { op, token } => self.call(input, *op, token.as_deref(), output),
             Input::Wake { thread } => self.wake(input, *thread, output),
             Input::Choose { thread, value } => self.choose(input, *thread, *value, output),

@@ -24,8 +24,9 @@ pub(super) const MODES: [Op; 3] = [Op::Release, Op::AcquireRead, Op::AcquireWrit
 pub(super) const OPTIONAL: [Op; 3] = [Op::Renew, Op::IsHeld, Op::TryAcquire];
 
 /// Its other fields.
-pub(super) const FIELDS: [&str; 12] = [
+pub(super) const FIELDS: [&str; 13] = [
     "about",
+    "callers",
     "name",
     "description",
     "fair",

@@ -9,6 +9,7 @@ use lockproof_lua::Scale;
 use lockproof_redis::Reply;
 use lockproof_trace::Outcome;
 
+use super::handle::Exchange;
 use super::names::Kept;
 
 /// Sizes and times that a lock file sees. All times are in ms.
@@ -152,6 +153,9 @@ pub enum Input {
     },
     /// A message arrives on a channel that the client subscribed to.
     Message { channel: String, payload: String },
+    /// The other caller of the process has changed the handle that both share, or stops
+    /// threads of this one.
+    Exchange(Exchange),
 }
 
 /// A command that a thread sent.
@@ -191,6 +195,10 @@ pub struct Output {
     /// In a model: the tokens of earlier attempts that the program knows, now that a new
     /// one has begun.
     pub kept: Kept,
+    /// Threads (bit set) of the other caller that it stops.
+    pub stops: u8,
+    /// What the other caller of the process has to be given, before anybody else runs.
+    pub exchange: Option<Exchange>,
 }
 
 /// An `assert_(condition, text)` whose condition was false.

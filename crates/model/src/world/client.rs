@@ -6,7 +6,7 @@
 use lockproof_redis::{Bytes, Reply};
 use lockproof_trace::{CONNECTION_FAILED, Outcome};
 
-use crate::lock::{Input, Kept, Mode, Op, Phase, Stated, View, Waiting};
+use crate::lock::{Exchange, Input, Kept, Mode, Op, Phase, Stated, View, Waiting};
 
 /// Threads of one client, the caller's included.
 pub const THREADS: usize = 4;
@@ -35,6 +35,9 @@ pub enum Symbolic {
     },
     /// This published message, as the closure numbers them.
     Message(u16),
+    /// What the other caller of its process has done to the handle that both share, as the
+    /// closure numbers it.
+    Exchange(u16),
     /// The fences that it remembers get new ranks: the closure's number of how. Nothing
     /// happens to the client.
     Renumber(u8),
@@ -47,7 +50,7 @@ impl Symbolic {
         self,
         outermost: bool,
         replies: &[Reply],
-        messages: &[Published],
+        (messages, exchanges): (&[Published], &[Exchange]),
         step_ms: i64,
     ) -> Option<Input> {
         Some(match self {
@@ -73,6 +76,7 @@ impl Symbolic {
                 reply: replies[usize::from(reply)].clone(),
             },
             Symbolic::Message(message) => messages[usize::from(message)].input(),
+            Symbolic::Exchange(number) => Input::Exchange(exchanges[usize::from(number)].clone()),
             Symbolic::Renumber(_) => return None,
         })
     }
@@ -153,6 +157,9 @@ pub struct Emitted {
     /// What the program keeps of its older tokens, where a new attempt begins and servers
     /// have to know.
     pub kept: Kept,
+    /// What the other caller of the process is given: one more than the closure's number;
+    /// 0 for nothing.
+    pub exchange: u16,
 }
 
 /// What the world sees of a local state.

@@ -1,5 +1,7 @@
 //! Sizes and switches of a world.
 
+use crate::lock::Callers;
+
 use super::catalogue::{Fault, Switch};
 
 /// Most clients and nodes of a world.
@@ -48,6 +50,8 @@ pub struct WorldConfig {
     pub ttl_ticks: u8,
     /// The lock can be acquired again by its holder.
     pub reentrant: bool,
+    /// What clients A and B share, if they are two callers of one process.
+    pub callers: Callers,
     /// The fault switches that are on.
     pub switches: Vec<Switch>,
     /// Faults of these that strike in this order: none before the one that
@@ -119,7 +123,7 @@ impl WorldConfig {
 
     /// Clients A and B are two workers of one process, with one owner id.
     pub fn shares_owner(&self) -> bool {
-        self.switch(Fault::SharedOwner).0 > 0
+        self.switch(Fault::SharedOwner).0 > 0 || self.callers.owner && self.clients > 1
     }
 
     /// The value of `silent` at which a replica counts as gone.

@@ -223,14 +223,34 @@ impl World {
         self.tables.needs.skews[state.get(self.clients[usize::from(client)].skew)]
     }
 
-    /// The token generations that a client's requests in flight name.
+    /// The generations of a client's tokens that requests in flight name: its own, and those
+    /// of the other caller with which it shares a handle.
     pub fn generations_in_flight(&self, state: &State, client: usize) -> u8 {
-        (0..self.slots_used)
-            .filter_map(|slot| match self.message(state, client, slot)?.content {
-                Content::Request(command) => Some(self.tables.generations[usize::from(command)]),
-                _ => None,
-            })
-            .fold(0, |all, one| all | one)
+        let by = |sender: usize, named: &[u8]| {
+            (0..self.slots_used)
+                .filter_map(|slot| match self.message(state, sender, slot)?.content {
+                    Content::Request(command) => named.get(usize::from(command)).copied(),
+                    _ => None,
+                })
+                .fold(0, |all, one| all | one)
+        };
+        let own = by(client, &self.tables.generations);
+        match self.partner(client) {
+            Some(partner) => own | by(partner, &self.tables.partner_generations),
+            None => own,
+        }
+    }
+
+    /// The other caller of a client's process, if it has one.
+    #[inline]
+    pub fn partner(&self, client: usize) -> Option<usize> {
+        let callers = self.config.callers;
+        callers.partner(client, usize::from(self.config.clients))
+    }
+
+    /// What strikes a process is told of its first caller.
+    pub(super) fn is_first_caller(&self, client: usize) -> bool {
+        self.partner(client).is_none_or(|partner| client < partner)
     }
 
     /// True if every table entry that a state names is a real one.

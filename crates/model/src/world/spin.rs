@@ -79,6 +79,7 @@ fn thread(input: Symbolic) -> Option<u8> {
         | Symbolic::Advance(_)
         | Symbolic::Skew(_)
         | Symbolic::Message(_)
+        | Symbolic::Exchange(_)
         | Symbolic::Renumber(_) => None,
     }
 }

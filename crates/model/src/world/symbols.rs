@@ -167,12 +167,19 @@ pub struct People {
     pub clients: u8,
     /// A and B use one owner id.
     pub shared_owner: bool,
+    /// A and B share a handle, and see each other's present token in it.
+    pub shared_handle: bool,
 }
 
 impl People {
     /// The owner name that a client uses.
     fn owner(self, client: u8) -> Name {
         owner(trace::owner_of(client, self.shared_owner))
+    }
+
+    /// The client that shares a handle with `me`, if one does.
+    pub fn partner(self, me: u8) -> Option<u8> {
+        (self.shared_handle && self.clients > 1 && me < 2).then(|| 1 - me)
     }
 
     /// The client that comes so many after `me`.
@@ -236,6 +243,13 @@ impl ToLocal {
                 ..name
             };
         }
+        if self.people.partner(self.me) == Some(client) && name.mark == 0 {
+            return Name {
+                who: view::PARTNER,
+                mark: b'0',
+                ..name
+            };
+        }
         if let Some(number) = name.mark.checked_sub(KEPT).filter(|_| other == 0) {
             return Name {
                 who: view::KEPT,
@@ -277,7 +291,11 @@ pub fn to_server(text: &[u8], me: u8, people: People, skew: i32, scale: Scale) -
         match symbol {
             Symbol::Name(name) => Symbol::Name(match (name.kind, name.who) {
                 (NameKind::Token, view::KEPT) => token(me, KEPT + (name.mark & 0x0f)),
+                // Nobody without a partner gets such a name.
+                (NameKind::Token, view::PARTNER) => token(people.partner(me).unwrap_or(me), 0),
                 (NameKind::Token, _) => token(me, 0),
+                // No program sends one.
+                (NameKind::Thread, _) => name,
                 (NameKind::Owner, view::OWN) => people.owner(me),
                 (NameKind::Owner, _) => people.owner(people.after(me, name.mark >> 4)),
             }),
@@ -405,6 +423,7 @@ mod tests {
         People {
             clients,
             shared_owner: false,
+            shared_handle: false,
         }
     }
 

@@ -126,6 +126,9 @@ pub struct Tables {
     pub draws_fences: bool,
     /// Generations of its own client's tokens that each command names.
     pub generations: Vec<u8>,
+    /// Generations of the other caller's tokens that each command names; empty if no two
+    /// callers share a handle.
+    pub partner_generations: Vec<u8>,
     /// Keyspaces that name more stale tokens of one client than can be told apart,
     /// or in which old times became one.
     pub blurred: Vec<bool>,
@@ -157,6 +160,7 @@ pub struct InputSpace {
     options: usize,
     messages: usize,
     renumberings: usize,
+    exchanges: usize,
 }
 
 impl InputSpace {
@@ -171,6 +175,7 @@ impl InputSpace {
             replies: closure.local_replies.len(),
             options: chosen.max().unwrap_or(0),
             messages: closure.messages.len(),
+            exchanges: closure.exchanges.len(),
             renumberings: if closure.rules.keys.has_fences() {
                 closure.needs.renumberings().len()
             } else {
@@ -204,6 +209,9 @@ impl InputSpace {
             }
             Symbolic::Message(number) => message + usize::from(number),
             Symbolic::Renumber(how) => message + self.messages + usize::from(how),
+            Symbolic::Exchange(number) => {
+                message + self.messages + self.renumberings + usize::from(number)
+            }
         }
     }
 
@@ -216,6 +224,7 @@ impl InputSpace {
             + THREADS * of_a_thread
             + self.messages
             + self.renumberings
+            + self.exchanges
     }
 
     /// Never: the calls are always there.
@@ -286,6 +295,7 @@ impl Tables {
                 all.any(|execution| execution.drew.is_some())
             },
             generations: messages.generations,
+            partner_generations: messages.partner_generations,
             executions: closure.executions.iter().flatten().copied().collect(),
             refusals: closure.refusals.iter().flatten().copied().collect(),
             keyspaces: closure.keyspaces.len(),
@@ -654,6 +664,7 @@ struct Messages {
     retire_reply: Vec<u16>,
     renumbered: Vec<u16>,
     generations: Vec<u8>,
+    partner_generations: Vec<u8>,
 }
 
 impl Messages {
@@ -667,6 +678,7 @@ impl Messages {
             retire_reply: Vec::new(),
             renumbered: Vec::new(),
             generations: Vec::new(),
+            partner_generations: Vec::new(),
         };
         messages.translate(closure);
         messages.age(closure);
@@ -717,11 +729,15 @@ impl Messages {
                 ..*command
             };
             self.age_command.push(find_command(closure, &aged));
-            let set = command
-                .argv
-                .iter()
-                .map(|word| symbols::generations(word, command.client));
-            self.generations.push(set.fold(0, |all, one| all | one));
+            let named = |client| {
+                let words = command.argv.iter();
+                words.fold(0, |set, word| set | symbols::generations(word, client))
+            };
+            self.generations.push(named(command.client));
+            if closure.needs.shared_handle {
+                let partner = closure.needs.people().partner(command.client);
+                self.partner_generations.push(partner.map_or(0, named));
+            }
         }
         for reply in closure.replies.items() {
             self.age_reply

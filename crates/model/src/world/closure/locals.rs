@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use lockproof_lua::RefusalKind;
 use lockproof_trace::Outcome;
 
-use super::error::unbounded;
+use super::error::{intern, unbounded};
 use super::{ACQUIRE, BACKGROUND, Closure, ClosureError, HOLDER, Local, LocalCommand, RELEASE};
-use crate::lock::{LockError, Op, Output, Phase, View, Waiting};
+use crate::lock::{Exchange, LockError, Op, Output, Phase, View, Waiting};
 use crate::world::client::{Emitted, Ending, Facade, Sent, Symbolic, THREADS, Wait};
 use crate::world::fences;
 use crate::world::owners::Sender;
 use crate::world::program::ClientProgram;
+
+/// Different contents of a handle that two callers share, with what else is handed over. Each
+/// meets every local state.
+const EXCHANGES_MAX: usize = 64;
 
 impl Closure {
     pub(super) fn add_root(&mut self, program: &dyn ClientProgram) {
@@ -116,6 +120,7 @@ impl Closure {
         }
         inputs.extend((1..=self.needs.advance_max).map(Symbolic::Advance));
         inputs.extend((0..self.messages.len() as u16).map(Symbolic::Message));
+        inputs.extend((0..self.exchanges.len() as u16).map(Symbolic::Exchange));
         if facade.fences != 0 {
             let all = self.needs.renumberings().into_iter();
             let told = all.filter(|renumbering| renumbering.is_for_all());
@@ -153,8 +158,9 @@ impl Closure {
             return Ok(());
         };
         let mut program = program.fork();
-        let (replies, messages) = (self.local_replies.items(), self.messages.items());
-        let concrete = input.input(outermost, replies, messages, self.needs.step_ms);
+        let replies = self.local_replies.items();
+        let told = (self.messages.items(), self.exchanges.items());
+        let concrete = input.input(outermost, replies, told, self.needs.step_ms);
         let stepped = match (concrete, input) {
             (Some(concrete), _) => program.step(&concrete),
             (None, Symbolic::Renumber(how)) => {
@@ -186,6 +192,14 @@ impl Closure {
             self.note_duration(used.ms, used.line);
         }
         let mut emitted = self.emitted(&*program, &output)?;
+        let exchange = output.exchange.as_ref();
+        if let Some(exchange) = exchange.filter(|_| self.needs.shared_handle) {
+            let Some(number) = self.add_exchange(exchange)? else {
+                let reason = self.too_many_handles();
+                return self.poisoned(id, input, RefusalKind::Names, reason);
+            };
+            emitted.exchange = number + 1;
+        }
         if self.keeps {
             emitted.kept = output.kept;
             self.kept.insert(output.kept);
@@ -203,6 +217,9 @@ impl Closure {
         let reason = error.to_string();
         let kind = match &error {
             LockError::Refused { refusal, .. } => refusal.kind,
+            // A state and a handle that never meet may have met here. If the search gets there,
+            // they do.
+            LockError::Run { .. } if self.needs.shared_handle => RefusalKind::Names,
             _ if self.has_no_reply(id, input) => return Err(without_reply(error).into()),
             _ => return Err(error.into()),
         };
@@ -217,6 +234,25 @@ impl Closure {
             }
         }
         self.poisoned(id, input, kind, reason)
+    }
+
+    /// The number of what one caller gives to the other; `None` if a handle takes too many
+    /// contents to follow.
+    fn add_exchange(&mut self, exchange: &Exchange) -> Result<Option<u16>, ClosureError> {
+        if let Some(known) = self.exchanges.find(exchange) {
+            return Ok(Some(known));
+        }
+        if self.exchanges.len() >= EXCHANGES_MAX {
+            return Ok(None);
+        }
+        intern(&mut self.exchanges, exchange, "set of handles' contents").map(Some)
+    }
+
+    fn too_many_handles(&self) -> String {
+        format!(
+            "{}: the handle that two callers share takes more than {EXCHANGES_MAX} different contents",
+            self.at(0)
+        )
     }
 
     /// Nothing can be said about what the program does.
@@ -248,6 +284,7 @@ impl Closure {
             | Symbolic::Choose { .. }
             | Symbolic::Reply { .. }
             | Symbolic::Message(_)
+            | Symbolic::Exchange(_)
             | Symbolic::Renumber(_) => false,
         }
     }

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockproof_lua::{RefusalKind, Scale};
 use lockproof_redis::{Bytes, Reply, ScriptEngine};
 
-use crate::lock::{Kept, Op, Role};
+use crate::lock::{Exchange, Kept, Op, Role};
 
 use super::client::{Emitted, Facade, Published, Symbolic, THREADS};
 use super::execute::Effect;
@@ -76,6 +76,8 @@ pub struct Needs {
     pub refusing: bool,
     /// Clients A and B use one owner id.
     pub shared_owner: bool,
+    /// Clients A and B share a handle.
+    pub shared_handle: bool,
     /// The lock has fences, and their counter can fall back.
     pub losing: bool,
 }
@@ -94,6 +96,7 @@ impl Needs {
         People {
             clients: self.clients,
             shared_owner: self.shared_owner,
+            shared_handle: self.shared_handle,
         }
     }
 
@@ -231,6 +234,8 @@ pub struct Closure {
     pub messages: Interner<Published>,
     /// What a command publishes: messages in order. The first is nothing.
     pub publications: Interner<Vec<u16>>,
+    /// What one of two callers that share a handle gives to the other.
+    pub exchanges: Interner<Exchange>,
     /// Replies that list in another order what the second of a pair lists.
     reordered: BTreeSet<(u16, u16)>,
     /// The same for local replies.
@@ -433,6 +438,7 @@ impl Closure {
             channel: None,
             messages: Interner::default(),
             publications: Interner::default(),
+            exchanges: Interner::default(),
             reordered: BTreeSet::new(),
             variants: BTreeSet::new(),
             family_replies: Vec::new(),
@@ -504,7 +510,7 @@ impl Closure {
     }
 
     /// Everything that can grow; equal twice in a row means closed.
-    fn size(&self) -> [usize; 8] {
+    fn size(&self) -> [usize; 9] {
         [
             self.locals.len(),
             self.locals.iter().map(|local| local.next.len()).sum(),
@@ -514,6 +520,7 @@ impl Closure {
             self.keyspaces.len(),
             self.family_replies.iter().map(BTreeSet::len).sum(),
             self.messages.len(),
+            self.exchanges.len(),
         ]
     }
 

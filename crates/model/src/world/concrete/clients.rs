@@ -6,7 +6,7 @@ use lockproof_trace::{self as trace, Event, Outcome};
 
 use super::messages::as_reply;
 use super::{Cargo, ConcreteError, ConcreteRun, Parcel, mismatch};
-use crate::lock::{Broken, Input, Op, Output, Program, Request, Stated};
+use crate::lock::{Broken, Exchange, Input, Op, Output, Program, Request, Stated};
 use crate::world::client::{Ending, Symbolic, Wait};
 use crate::world::closure::ending_of;
 use crate::world::log::Fate;
@@ -86,6 +86,7 @@ impl ConcreteRun<'_> {
         let clock_ms = self.now() + skew * self.tick_ms;
         let state = &mut self.clients[client];
         state.program = Program::start(self.file, self.config, &state.owner, clock_ms)?;
+        state.program.set_caller(client as u8);
         state.done = Done::default();
         Ok(())
     }
@@ -173,6 +174,7 @@ impl ConcreteRun<'_> {
             }
             Symbolic::Reply { thread, .. } => self.delivered(thread)?,
             Symbolic::Message(_) => self.heard()?,
+            Symbolic::Exchange(number) => self.exchanged(client, number)?,
             Symbolic::Renumber(_) => {
                 return Err(mismatch(self.at, input, "no program gets it"));
             }
@@ -192,6 +194,20 @@ impl ConcreteRun<'_> {
                 }
             }
         })
+    }
+
+    /// What the other caller's live program has in the handle that both share. (It may have
+    /// gone on already where the path has a comparison that is open.)
+    fn exchanged(&self, client: usize, number: u16) -> Result<Input, ConcreteError> {
+        let told = self.world.tables.closure.exchanges.get(number);
+        let Some(partner) = self.world.partner(client) else {
+            return Err(mismatch(self.at, "exchange", "the client shares no handle"));
+        };
+        let fields = self.clients[partner].program.handle_fields()?;
+        Ok(Input::Exchange(Exchange {
+            fields,
+            ..told.clone()
+        }))
     }
 
     fn delivered(&mut self, thread: u8) -> Result<Input, ConcreteError> {

@@ -29,13 +29,21 @@ impl ConcreteRun<'_> {
                     ticks,
                 });
             }
-            Move::Crash { client } => self.fault(FaultEvent::ClientCrash { client }),
-            Move::ClientRestart { client } => self.fault(FaultEvent::ClientRestart { client }),
-            Move::Pause { client } => {
-                let held = Vec::new();
-                self.fault(FaultEvent::ClientPause { client, held });
+            Move::Crash { client } => {
+                self.strike(client, |client| FaultEvent::ClientCrash { client });
             }
-            Move::Resume { client } => self.fault(FaultEvent::ClientResume { client }),
+            Move::ClientRestart { client } => {
+                self.strike(client, |client| FaultEvent::ClientRestart { client });
+            }
+            Move::Pause { client } => {
+                self.strike(client, |client| {
+                    let held = Vec::new();
+                    FaultEvent::ClientPause { client, held }
+                });
+            }
+            Move::Resume { client } => {
+                self.strike(client, |client| FaultEvent::ClientResume { client });
+            }
             Move::Overrun { client } => self.fault(FaultEvent::Overrun { client }),
             Move::Skew { client, skew } => {
                 let ticks = self.world.tables.needs.skews[usize::from(skew)];
@@ -101,6 +109,14 @@ impl ConcreteRun<'_> {
         Ok(())
     }
 
+    /// What strikes a process, or ends, is told of each of its callers.
+    fn strike(&mut self, client: u8, fault: impl Fn(u8) -> FaultEvent) {
+        self.fault(fault(client));
+        if let Some(partner) = self.world.partner(usize::from(client)) {
+            self.fault(fault(partner as u8));
+        }
+    }
+
     /// A pause that strikes before the client has sent all comes after what it did.
     pub(super) fn announce_pause(&mut self, step: Move) {
         if let Move::PauseAfter { client, .. } = step {
@@ -110,6 +126,12 @@ impl ConcreteRun<'_> {
             let held = self.parcels.iter().filter(held);
             let held = held.map(|parcel| parcel.id).collect();
             self.fault(FaultEvent::ClientPause { client, held });
+            if let Some(partner) = self.world.partner(usize::from(client)) {
+                self.fault(FaultEvent::ClientPause {
+                    client: partner as u8,
+                    held: Vec::new(),
+                });
+            }
         }
     }
 

@@ -309,7 +309,8 @@ impl<'w> ConcreteRun<'w> {
             .map(|client| {
                 let owner = trace::owner_of(client, world.config.shares_owner());
                 let owner = texts.owners[usize::from(owner)].clone();
-                let program = Program::start(file, config, &owner, texts.epoch_ms)?;
+                let mut program = Program::start(file, config, &owner, texts.epoch_ms)?;
+                program.set_caller(client);
                 Ok(Client::new(program, owner))
             })
             .collect::<Result<Vec<Client>, LockError>>()?;

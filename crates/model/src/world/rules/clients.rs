@@ -42,7 +42,11 @@ impl<L: Log> Successor<'_, L> {
         if emitted.rounded {
             world.reached.round();
         }
-        if !matches!(input, Symbolic::Advance(_) | Symbolic::Skew(_)) {
+        let own = !matches!(
+            input,
+            Symbolic::Advance(_) | Symbolic::Skew(_) | Symbolic::Exchange(_)
+        );
+        if own {
             self.state.set(fields.late, 0);
         }
         let hampers = matches!(input, Symbolic::Fail { .. }) || emitted.abandoned != 0;
@@ -92,6 +96,11 @@ impl<L: Log> Successor<'_, L> {
             self.state.set(fields.fence, 0);
         }
         self.settle_lease(client);
+        if emitted.exchange != 0
+            && let Some(partner) = world.partner(client)
+        {
+            self.feed(partner, Symbolic::Exchange(emitted.exchange - 1));
+        }
     }
 
     /// Starts an operation. An outermost acquire brings a fresh token, and
@@ -160,19 +169,34 @@ impl<L: Log> Successor<'_, L> {
         }
     }
 
+    /// The client, and the other caller of its process if it has one.
+    fn process(&self, client: usize) -> impl Iterator<Item = usize> + use<L> {
+        [Some(client), self.world.partner(client)]
+            .into_iter()
+            .flatten()
+    }
+
     fn crash(&mut self, client: usize) {
+        for caller in self.process(client) {
+            self.crash_caller(caller);
+        }
+        self.judge_the_dead();
+    }
+
+    fn crash_caller(&mut self, client: usize) {
         let fields = self.world.clients[client];
         self.forget(client);
         self.state.set(fields.status, 1);
         self.state.set(fields.skew, usize::from(self.world.no_skew));
-        self.judge_the_dead();
     }
 
     /// The client's process is another one.
     fn start_again(&mut self, client: usize) {
-        self.forget(client);
-        self.state.set(self.world.clients[client].status, 0);
-        self.log.note(|| Note::Restarted { client });
+        for client in self.process(client) {
+            self.forget(client);
+            self.state.set(self.world.clients[client].status, 0);
+            self.log.note(|| Note::Restarted { client });
+        }
     }
 
     /// All that a client's process knew is gone; what it has sent is on its way.
@@ -205,6 +229,12 @@ impl<L: Log> Successor<'_, L> {
     }
 
     fn resume(&mut self, client: usize) {
+        for caller in self.process(client) {
+            self.resume_caller(caller);
+        }
+    }
+
+    fn resume_caller(&mut self, client: usize) {
         let paused = self.world.paused(&self.state, client).unwrap_or(0);
         let before = self.world.class(&self.state, client);
         let class = self.world.class_now(&self.state, client);
@@ -244,11 +274,17 @@ impl<L: Log> Successor<'_, L> {
         }
     }
 
+    fn pause(&mut self, client: usize) {
+        for caller in self.process(client) {
+            self.state.set(self.world.clients[caller].status, 2);
+        }
+    }
+
     /// The last `held` requests that the client has just sent are not sent yet: it
     /// is paused before.
     fn hold_back(&mut self, client: usize, held: usize) {
         let world = self.world;
-        self.state.set(world.clients[client].status, 2);
+        self.pause(client);
         self.log.hold_back(held);
         for at in self.sends - held..self.sends {
             let (request, in_flight) = self.sent[at];
@@ -298,8 +334,12 @@ impl World {
         visit: &mut Visit<'_, L>,
     ) {
         let client = index as u8;
-        let fresh = self.class(state, index) == self.fresh;
-        if self.left(state, Fault::ClientRestart) > 0 && (!fresh || self.crashed(state, index)) {
+        let first = self.is_first_caller(index);
+        let fresh = self.is_fresh_process(state, index);
+        if first
+            && self.left(state, Fault::ClientRestart) > 0
+            && (!fresh || self.crashed(state, index))
+        {
             let mut step = Successor::fault(self, state, Fault::ClientRestart);
             step.start_again(index);
             step.finish(Move::ClientRestart { client }, visit);
@@ -307,19 +347,27 @@ impl World {
         if self.crashed(state, index) {
             return;
         }
-        if self.left(state, Fault::ClientCrash) > 0 {
+        if first && self.left(state, Fault::ClientCrash) > 0 {
             let mut step = Successor::fault(self, state, Fault::ClientCrash);
             step.crash(index);
             step.finish(Move::Crash { client }, visit);
         }
         if self.paused(state, index).is_some() {
-            let mut step = Successor::from(self, state);
-            step.resume(index);
-            step.finish(Move::Resume { client }, visit);
+            if first {
+                let mut step = Successor::from(self, state);
+                step.resume(index);
+                step.finish(Move::Resume { client }, visit);
+            }
             return;
         }
         self.own_moves(state, index, visit);
         self.client_faults(state, index, visit);
+    }
+
+    /// No caller of the client's process has done anything yet.
+    fn is_fresh_process(&self, state: &State, client: usize) -> bool {
+        let fresh = |caller| self.class(state, caller) == self.fresh;
+        fresh(client) && self.partner(client).is_none_or(fresh)
     }
 
     /// What a running client does by itself.
@@ -415,11 +463,10 @@ impl World {
     fn client_faults<L: Log>(&self, state: &State, index: usize, visit: &mut Visit<'_, L>) {
         let client = index as u8;
         let fields = &self.clients[index];
-        let class = state.get(fields.local) as u16;
-        let fresh = class == self.fresh;
-        if self.left(state, Fault::ClientPause) > 0 && !fresh {
+        let stirs = self.is_first_caller(index) && !self.is_fresh_process(state, index);
+        if self.left(state, Fault::ClientPause) > 0 && stirs {
             let mut step = Successor::fault(self, state, Fault::ClientPause);
-            step.state.set(fields.status, 2);
+            step.pause(index);
             step.finish(Move::Pause { client }, visit);
         }
         if self.left(state, Fault::Overrun) > 0 && self.must_end(state, index) {

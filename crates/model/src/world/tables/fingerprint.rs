@@ -70,6 +70,7 @@ impl Tables {
             kept,
             masks,
             generations,
+            partner_generations,
             blurred,
             counts_leases,
             spins,
@@ -98,7 +99,14 @@ impl Tables {
         (server_command, local_reply, executions, refusals).hash(&mut feed);
         (keyspaces, tick, jump, emptied, holders).hash(&mut feed);
         (flushed, stored).hash(&mut feed);
-        (age_command, age_reply, generations, blurred).hash(&mut feed);
+        (
+            age_command,
+            age_reply,
+            generations,
+            partner_generations,
+            blurred,
+        )
+            .hash(&mut feed);
         (retire_keyspace, retire_command, retire_reply).hash(&mut feed);
         if *states_fences || *draws_fences {
             (renumbered_keyspace, renumbered_reply, reply_fences).hash(&mut feed);
