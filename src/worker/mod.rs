@@ -83,6 +83,7 @@ async fn serve() -> Result<(), WorkerError> {
         features: vec![
             Feature::VirtualTime,
             Feature::Reset,
+            Feature::Cancel,
             Feature::Reentrant,
             Feature::ReadWrite,
             Feature::Token,
@@ -180,10 +181,6 @@ fn answer(
         (_, None) => refuse(
             ErrorCode::BadRequest,
             "send `init` before anything else".to_string(),
-        ),
-        (ToClient::Cancel { .. }, Some(_)) => refuse(
-            ErrorCode::NotApplicable,
-            "a lock file's operation cannot be cancelled".to_string(),
         ),
         (request, Some(session)) => session.request(request),
     }

@@ -33,7 +33,7 @@ pub(super) struct Session {
     commands: BTreeMap<u8, Vec<Vec<u8>>>,
     /// `None`: virtual time.
     clock: Option<RealClock>,
-    /// Real time: the call that runs.
+    /// The call that runs.
     running: Option<u64>,
 }
 
@@ -102,6 +102,13 @@ impl Session {
         if let ToClient::Retry { thread, .. } = request {
             return self.retry(id, thread);
         }
+        if let ToClient::Cancel { target, .. } = request
+            && self.clock.is_some()
+            && self.running != Some(target)
+        {
+            // It has ended meanwhile.
+            return Ok(vec![FromClient::Ok { id }]);
+        }
         let input = match self.input_of(request) {
             Ok(input) => input,
             Err((code, message)) => {
@@ -114,16 +121,19 @@ impl Session {
             }
         };
         let called = matches!(input, Input::Call { .. });
-        if self.clock.is_some() && called {
+        if called {
             self.running = Some(id);
         }
+        let cancels = matches!(input, Input::Cancel);
         let taken = match self.clock {
             None => self.step(Some(id), None, input).map(|step| vec![step]),
             Some(_) => self.run(input),
         };
         match taken {
             Ok(mut answers) => {
-                if self.clock.is_some() && !called {
+                if self.clock.is_some() && cancels {
+                    answers.insert(0, FromClient::Ok { id });
+                } else if self.clock.is_some() && !called {
                     answers.push(FromClient::Ok { id });
                 }
                 Ok(answers)
@@ -240,6 +250,11 @@ impl Session {
                 )),
             },
             ToClient::Skew { ms, .. } => Ok(Input::Skew { ms }),
+            ToClient::Cancel { target, .. } if self.running == Some(target) => Ok(Input::Cancel),
+            ToClient::Cancel { target, .. } => Err((
+                ErrorCode::BadRequest,
+                format!("the call {target} does not run"),
+            )),
             other => Err((
                 ErrorCode::BadRequest,
                 format!("`{}` is not taken here", other.name()),
@@ -306,6 +321,9 @@ impl Session {
         input: Input,
     ) -> Result<FromClient, WorkerError> {
         let output = self.apply(input)?;
+        if output.outcome.is_some() {
+            self.running = None;
+        }
         Ok(FromClient::Step(Box::new(StepReport {
             id,
             cause,

@@ -4,6 +4,7 @@
 mod lock_support;
 
 mod about;
+mod cancel;
 mod guide;
 mod holders;
 mod key;

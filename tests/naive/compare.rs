@@ -8,7 +8,7 @@ use lockproof_model::check::{
     Verdict,
 };
 use lockproof_model::lock::LockFile;
-use lockproof_model::world::catalogue::{Branching, Property, Safety, SizeUnit, Switch};
+use lockproof_model::world::catalogue::{Branching, Fault, Property, Safety, SizeUnit, Switch};
 use lockproof_redis::ScriptEngine;
 use lockproof_trace::{Story, Trace, story};
 
@@ -16,6 +16,7 @@ use crate::follow::{Followed, follow};
 use crate::free;
 use crate::moves::{Action, Move};
 use crate::search::{Found, search, walk};
+use crate::trouble;
 use crate::world::{Setup, State, Texts};
 
 /// How long a lock file may take the pipeline.
@@ -101,6 +102,17 @@ fn sizes(question: &Question, file: &LockFile) -> Sizes {
     }
 }
 
+/// All that single transitions violate or that is asked for anyway. (Of a client that was
+/// started anew, what it leaves behind at once is not known.)
+fn asked(question: &Question) -> Vec<Property> {
+    let mut properties = Property::usual(false);
+    let mut faults = question.set.iter().map(|switch| switch.fault);
+    if !faults.any(|fault| fault == Fault::ClientRestart) {
+        properties.push(Property::Safety(Safety::NoOrphanAtOnce));
+    }
+    properties
+}
+
 /// Asks both sides.
 pub fn compare(question: &Question, effort: Effort) -> Outcome {
     let mut outcome = Outcome::default();
@@ -122,7 +134,7 @@ pub fn compare_file(question: &Question, file: &LockFile, effort: Effort, outcom
     let end = Instant::now() + PATIENCE;
     let options = CheckOptions {
         sizes: sizes.clone(),
-        properties: Property::usual(false),
+        properties: asked(question),
         explore: ExploreOptions {
             workers: 1,
             states_max: Some(effort.states),
@@ -171,6 +183,7 @@ pub fn compare_file(question: &Question, file: &LockFile, effort: Effort, outcom
         switches: set.clone(),
         texts,
         attempts_max: u32::MAX,
+        repairs: true,
     };
     let random = setup(Texts::random(question.seed));
     let readable = setup(Texts::Readable);
@@ -285,10 +298,14 @@ fn judge(
             }
             None
         }
-        // What these two ask is not searched for here; their traces are followed.
-        (Verdict::Holds, Property::Branching(Branching::FaultTolerance) | Property::Fair(_)) => {
+        // It is compared elsewhere.
+        (Verdict::Holds, Property::Fair(_)) => None,
+        (Verdict::Holds, Property::Branching(Branching::FaultTolerance)) => {
             outcome.holds += 1;
-            None
+            let paths = [&found.blocked, &found.lamed];
+            let path = paths.into_iter().flatten().next();
+            let path = path.filter(|_| !readable.spins)?;
+            difference("lamed", told(path))
         }
         (Verdict::Holds, Property::Branching(Branching::DeadlockFreedom)) => {
             outcome.holds += 1;
@@ -313,7 +330,14 @@ fn judge(
             };
             let property = match property {
                 Property::Safety(property) => property,
-                Property::Branching(Branching::FaultTolerance) | Property::Fair(_) => return None,
+                Property::Fair(_) => return None,
+                Property::Branching(Branching::FaultTolerance) => {
+                    let broken = trouble::lasts(readable, &followed.state);
+                    let worse = trouble::lasting(readable);
+                    return stuck(if broken { &worse } else { readable }, &followed)
+                        .then(|| difference("not-stuck", text(trace)))
+                        .flatten();
+                }
                 Property::Branching(Branching::DeadlockFreedom) => {
                     return stuck(readable, &followed)
                         .then(|| difference("not-stuck", text(trace)))
@@ -383,7 +407,8 @@ fn punctual(setup: Setup) -> Setup {
 fn stuck(setup: &Setup, followed: &Followed) -> bool {
     let mut state = followed.state.clone();
     state.budget.iter_mut().for_each(|budget| *budget = 0);
-    let may = |_: &State, one: &Move| !matches!(one, Move::Write { .. });
+    let may =
+        |_: &State, one: &Move| !matches!(one, Move::Write { .. }) && trouble::may(setup, one);
     let goal = |step: &crate::step::Step<'_>| step.acquired.is_some();
     let ticks = 4 * setup.ttl_ticks;
     let mut engine = ScriptEngine::new().expect("a script engine");

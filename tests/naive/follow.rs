@@ -180,7 +180,7 @@ impl Follower<'_> {
                     None => Ok(()),
                 }
             }
-            Event::Block { .. } => Err("WAIT".into()),
+            Event::Block { .. } | Event::HangUp { .. } => Err("what a server holds back".into()),
             Event::Fault { fault } => self.fault(fault),
         }
     }
@@ -216,6 +216,9 @@ impl Follower<'_> {
             // Part of the move before.
             FaultEvent::ClientPause { .. } => return Ok(()),
             FaultEvent::ClientResume { client } => Move::Resume {
+                client: size(client),
+            },
+            FaultEvent::Cancel { client } => Move::Cancel {
                 client: size(client),
             },
             FaultEvent::Overrun { client } => Move::Overrun {

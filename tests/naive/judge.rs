@@ -118,7 +118,8 @@ fn valid(step: &Step<'_>, client: usize) -> Result<bool, LockError> {
 }
 
 /// What holds of every state.
-pub fn state(step: &mut Step<'_>, ticked: bool) -> Result<(), Stuck> {
+pub fn state(step: &mut Step<'_>, before: &State, ticked: bool) -> Result<(), Stuck> {
+    rest(step, before);
     let clients = 0..step.setup.clients;
     let mode = |step: &Step<'_>, client: usize| step.state.clients[client].program.view().mode;
     // Readers may hold it beside readers.
@@ -154,6 +155,23 @@ pub fn state(step: &mut Step<'_>, ticked: bool) -> Result<(), Stuck> {
         }
     }
     Ok(())
+}
+
+/// Who comes to rest leaves nothing behind.
+fn rest(step: &mut Step<'_>, before: &State) {
+    let rests = |state: &State, client: usize| {
+        let one = &state.clients[client];
+        let view = one.program.view();
+        let idle = view.phase == Phase::Idle && view.threads.is_empty();
+        !one.ghost.crashed && idle && !pending(state, client)
+    };
+    let leaves = (0..step.setup.clients).any(|client| {
+        let comes = !rests(before, client) && rests(&step.state, client);
+        comes && nodes_where(step, client, |has, _| has.any) > 0
+    });
+    if leaves {
+        step.violate(Safety::NoOrphanAtOnce);
+    }
 }
 
 fn pending(state: &State, client: usize) -> bool {

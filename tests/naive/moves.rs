@@ -61,6 +61,9 @@ pub enum Move {
     Pause {
         client: usize,
     },
+    Cancel {
+        client: usize,
+    },
     Overrun {
         client: usize,
     },
@@ -203,6 +206,12 @@ fn client_moves(setup: &Setup, state: &State, client: usize, moves: &mut Vec<Mov
     });
     if first && state.left(setup, Fault::ClientPause) > 0 && busy {
         moves.push(Move::Pause { client });
+    }
+    // Wherever its own thread waits.
+    let caller = view.threads.iter().find(|(thread, _)| *thread == 0);
+    let waits = caller.is_some_and(|(_, waiting)| !matches!(waiting, Waiting::Choice { .. }));
+    if state.left(setup, Fault::Cancel) > 0 && waits {
+        moves.push(Move::Cancel { client });
     }
     if state.left(setup, Fault::Overrun) > 0 && time::must_end(setup, state, client) {
         moves.push(Move::Overrun { client });

@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::free;
 use crate::moves::{Action, Move, enabled};
 use crate::step::{Step, Stuck, take};
+use crate::trouble;
 use crate::world::{Setup, State};
 
 /// What a search found.
@@ -25,6 +26,9 @@ pub struct Found {
     pub transitions: usize,
     /// A path after which no walk without faults came to an acquire.
     pub blocked: Option<Vec<Action>>,
+    /// A path after which a majority is there for somebody, and no walk without faults and
+    /// repairs came to an acquire.
+    pub lamed: Option<Vec<Action>>,
 }
 
 impl Found {
@@ -163,7 +167,13 @@ pub fn walk(setup: &Setup, start: &State, seed: u64, length: usize, found: &mut 
     }
     let dead = state.clients.iter().all(|one| one.ghost.crashed);
     if !dead && found.blocked.is_none() && !somebody_acquires(setup, &mut engine, &state, seed) {
-        found.blocked = Some(path);
+        found.blocked = Some(path.clone());
+    }
+    if found.lamed.is_none() && trouble::lasts(setup, &state) {
+        let worse = trouble::lasting(setup);
+        if !somebody_acquires(&worse, &mut engine, &state, seed) {
+            found.lamed = Some(path);
+        }
     }
 }
 
@@ -177,7 +187,7 @@ fn somebody_acquires(setup: &Setup, engine: &mut ScriptEngine, from: &State, see
         state.budget.iter_mut().for_each(|budget| *budget = 0);
         for _ in 0..LENGTH {
             let mut moves = enabled(setup, &state);
-            moves.retain(|one| !matches!(one, Move::Write { .. }));
+            moves.retain(|one| !matches!(one, Move::Write { .. }) && trouble::may(setup, one));
             // Time is to pass, and not only when everybody has had their say.
             let tick = moves.contains(&Move::Tick) && random.random_range(0..2) == 0;
             let step = match moves.choose(&mut random) {

@@ -53,7 +53,7 @@ pub fn take<'s>(
     }
     let ticked = matches!(action.step, Move::Tick | Move::Drift { .. });
     holder::watch(&mut step);
-    judge::state(&mut step, ticked)?;
+    judge::state(&mut step, before, ticked)?;
     Ok(step)
 }
 
@@ -124,6 +124,10 @@ impl<'s> Step<'s> {
             Move::Pause { client } => {
                 self.state.spend(setup, Fault::ClientPause);
                 callers::pause(self, client);
+            }
+            Move::Cancel { client } => {
+                self.state.spend(setup, Fault::Cancel);
+                self.feed(client, &Input::Cancel)?;
             }
             Move::Overrun { client } => {
                 self.state.spend(setup, Fault::Overrun);
@@ -258,7 +262,8 @@ impl<'s> Step<'s> {
         let output = one.program.step(input)?;
         let after = one.program.view();
         one.ghost.late = false;
-        let failed = matches!(input, Input::Fail { .. }) || !output.abandoned.is_empty();
+        let failed = matches!(input, Input::Fail { .. } | Input::Cancel);
+        let failed = failed || !output.abandoned.is_empty();
         if failed && before.holds > 0 && before.phase == Phase::Acquiring {
             one.ghost.hampered = true;
         }
@@ -364,6 +369,9 @@ impl<'s> Step<'s> {
         let Cargo::Request(argv) = &*message.cargo else {
             return Err(Stuck(format!("message {id} is no request")));
         };
+        if argv[0].eq_ignore_ascii_case(b"blpop") {
+            return Err(Stuck("BLPOP is not in the naive world".into()));
+        }
         let mut store = self.state.nodes[message.node].store.clone();
         let before = store.server.clone();
         let held = subscriptions::is_held(self);
@@ -575,6 +583,6 @@ pub fn call_with<'s>(
         step.hold_back(before, Action { step: call, held })?;
     }
     holder::watch(&mut step);
-    judge::state(&mut step, false)?;
+    judge::state(&mut step, before, false)?;
     Ok(step)
 }

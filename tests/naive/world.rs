@@ -28,6 +28,8 @@ pub struct Setup {
     pub spins: bool,
     /// Most attempts of one client.
     pub attempts_max: u32,
+    /// Servers come back, and links heal.
+    pub repairs: bool,
 }
 
 impl Setup {

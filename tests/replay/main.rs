@@ -8,6 +8,7 @@ mod world_support;
 
 mod adapter_faults;
 mod adapter_protocol;
+mod cancel;
 mod failover;
 mod fences;
 mod gate;

@@ -388,6 +388,39 @@ async fn in_real_time_a_silent_server_times_out() {
 }
 
 #[tokio::test]
+async fn in_real_time_a_call_that_is_cancelled_ends_after_its_clean_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sleepy.lua");
+    let text = "return {\n  acquire = function(lock) sleep(60000) return held() end,\n  cancelled = function(lock) sleep(20) end,\n  release = function(lock) return true end,\n}\n";
+    std::fs::write(&path, text).unwrap();
+    let (address, _streams) = listen();
+    let mut client = worker().await;
+    let setup = init(path.to_str().unwrap(), address, ClockMode::Real);
+    ready(&mut client, setup).await;
+    let acquire = call(&mut client, "acquire", Some("t-1"));
+    client.send(&acquire).unwrap();
+    let (target, id) = (acquire.id(), client.fresh_id());
+    // Of another call: it has ended, so there is nothing to do.
+    let other = ToClient::Cancel { id, target: 0 };
+    assert_eq!(client.request(&other).await.unwrap(), FromClient::Ok { id });
+    let id = client.fresh_id();
+    let cancel = ToClient::Cancel { id, target };
+    assert_eq!(
+        client.request(&cancel).await.unwrap(),
+        FromClient::Ok { id }
+    );
+    let answer = client.receive("the result").await.unwrap();
+    let FromClient::Result(result) = answer else {
+        panic!("{answer:?}");
+    };
+    let reason = "cancelled".to_owned();
+    assert_eq!(
+        (result.id, result.outcome),
+        (target, Outcome::Failed { reason })
+    );
+}
+
+#[tokio::test]
 async fn in_real_time_sleeping_threads_wake_and_random_draws_are_made() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sleepy.lua");
@@ -481,10 +514,7 @@ async fn what_makes_no_sense_is_refused_and_the_worker_lives_on() {
     let wake = ToClient::Wake { id: 50, thread: 0 };
     assert_eq!(refusal(&mut client, wake).await.0, ErrorCode::BadRequest);
     let cancel = ToClient::Cancel { id: 51, target: 1 };
-    assert_eq!(
-        refusal(&mut client, cancel).await.0,
-        ErrorCode::NotApplicable
-    );
+    assert_eq!(refusal(&mut client, cancel).await.0, ErrorCode::BadRequest);
 
     let acquire = call(&mut client, "acquire", Some("t-1"));
     assert_eq!(input(&mut client, acquire).await.sent.len(), 1);

@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 144] = [
+const PINNED: [Pinned; 147] = [
     pinned("token", USUAL, "", (166, 390, 10), ""),
     pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
@@ -73,6 +73,9 @@ const PINNED: [Pinned; 144] = [
     pinned("token", USUAL, "failover-split-brain min-replicas@1", (84_550, 347_594, 28), "TWICE lease release-frees"),
     pinned("token-wait", USUAL, "min-replicas", (11_808, 36_230, 30), ""),
     pinned("token-wait", USUAL, "failover min-replicas", (36_936, 129_514, 32), ""),
+    pinned("token-signalled", USUAL, "", (1700, 3928, 21), ""),
+    pinned("token-signalled", USUAL, "client-crash", (4484, 12_060, 22), ""),
+    pinned("token-signalled", USUAL, "loss", (8720, 19_782, 26), ""),
     pinned("token-wait", USUAL, "", (198, 454, 14), ""),
     pinned("token-wait", USUAL, "failover", (6152, 16_804, 24), ""),
     pinned("token-wait", USUAL, "failover@2", (19_666, 56_506, 39), ""),
@@ -214,6 +217,11 @@ fn verify(lock: &str) {
 #[test]
 fn worlds_of_the_token_lock_have_their_sizes() {
     verify("token");
+}
+
+#[test]
+fn worlds_of_the_token_lock_whose_waiters_sleep_at_the_server_have_their_sizes() {
+    verify("token-signalled");
 }
 
 #[test]

@@ -2,14 +2,14 @@
 //! command touches, what time and faults make of it.
 
 use crate::world_support::notation::{STEP, written};
-use lockproof_lua::text::{Reading, Span, Symbol};
+use lockproof_lua::text::{self, Reading, Span, Symbol};
 use lockproof_lua::{RefusalKind, Scale};
 use lockproof_model::lock::Keys;
 use lockproof_model::world::execute::{Effect, Executed, Executor};
 use lockproof_model::world::node::{Holders, KeyRules, Keyspace, Most};
 use lockproof_model::world::owners::Author;
 use lockproof_model::world::symbols::{self, People, STALE, ToLocal};
-use lockproof_redis::{Bytes, Reply, ScriptEngine};
+use lockproof_redis::{Bytes, Reply, ScriptEngine, Value};
 use proptest::prelude::*;
 
 const A: u8 = 0;
@@ -261,14 +261,86 @@ fn a_jump_moves_lives_up_to_the_bound_and_shows_only_where_it_can_be_seen() {
 }
 
 #[test]
-fn a_counter_that_is_moved_far_overflows_and_one_that_is_set_does_not() {
+fn a_count_that_is_moved_high_is_so_many_or_more_and_one_that_is_set_is_itself() {
     let at = |n: &str| after(&[(A, &format!("SET n {n}"))]);
-    assert_eq!(run(&at("6"), A, "INCR n").overflow, Some("n".into()));
-    assert_eq!(run(&at("5"), A, "INCR n").overflow, None);
-    assert_eq!(run(&at("6"), A, "SET n 5000").overflow, None);
+    let text = |keyspace: &Keyspace| match &keyspace.entries()[0].value {
+        Value::String(text) => text::printable(text),
+        Value::Hash(hash) => text::printable(&hash[b"f".as_slice()]),
+        other => panic!("{other:?}"),
+    };
+    let moved = |n: &str, words: &str| text(&run(&at(n), A, words).after);
+    assert_eq!(moved("6", "INCR n"), "<7 or more>");
+    assert_eq!(moved("5", "INCR n"), "6");
+    assert_eq!(moved("6", "SET n 5000"), "5000");
+    assert_eq!(run(&at("6"), A, "INCR n").overflow, None);
     assert_eq!(run(&at("-6"), A, "DECR n").overflow, Some("n".into()));
-    let hash = after(&[(A, "HSET h f 6")]);
-    assert_eq!(run(&hash, A, "HINCRBY h f 1").overflow, Some("h".into()));
+    let hash = after(&[(A, "HSET h f 6"), (A, "HINCRBY h f 1")]);
+    assert_eq!(text(&hash), "<7 or more>");
+    // Up it is no more than that; down each step counts.
+    let up = run(&hash, A, "HINCRBY h f 3").after;
+    assert_eq!(text(&up), "<7 or more>");
+    let down = run(&up, A, "HINCRBY h f -2");
+    assert_eq!(text(&down.after), "<5 or more>");
+    assert_eq!(
+        down.replies,
+        [Reply::Bulk(Symbol::ManyCount(5).text())],
+        "the reply is as much as is known"
+    );
+}
+
+#[test]
+fn a_high_count_is_compared_where_all_that_it_may_be_agree() {
+    let high = after(&[(A, "HSET lock f 6"), (A, "HINCRBY lock f 1")]);
+    let eval = |keyspace: &Keyspace, body: &str| {
+        let argv = [
+            b"EVAL".to_vec(),
+            body.into(),
+            b"1".to_vec(),
+            b"lock".to_vec(),
+        ];
+        run_argv(keyspace, A, &argv)
+    };
+    let count = "redis.call('hincrby', KEYS[1], 'f', 0)";
+    let yes = |condition: &str| {
+        let executed = eval(
+            &high,
+            &format!("local n = {count}\nreturn {condition} and 1 or 0"),
+        );
+        assert_eq!(executed.refusal, None, "{condition}");
+        executed.replies == [Reply::Int(1)]
+    };
+    for condition in [
+        "n > 0",
+        "n ~= 0",
+        "n > 6",
+        "n - 1 > 0",
+        "n ~= 1",
+        "not (n < 1)",
+    ] {
+        assert!(yes(condition), "{condition}");
+    }
+    for condition in ["n == 0", "n < 1", "n <= 6", "n == 6"] {
+        assert!(!yes(condition), "{condition}");
+    }
+    for condition in ["n == 7", "n > 7", "n == 50", "n % 2 == 0"] {
+        let executed = eval(
+            &high,
+            &format!("local n = {count}\nreturn {condition} and 1 or 0"),
+        );
+        let (refusal, _) = executed.refusal.expect(condition);
+        assert_eq!(refusal.kind, RefusalKind::Horizon, "{condition}");
+    }
+    // Below 1 nothing is said of it.
+    let low = run(&high, A, "HINCRBY lock f -7").after;
+    let executed = eval(&low, &format!("if {count} == 0 then return 1 end"));
+    assert!(executed.refusal.is_some());
+    let executed = run(&low, A, "HINCRBY lock f -1");
+    assert!(executed.refusal.is_some());
+}
+
+#[test]
+fn a_time_is_no_counter() {
+    let at = |n: &str| after(&[(A, &format!("SET n {n}"))]);
     // A time is no counter, nor anything else that a server may compute with.
     let refusal = run(&at("@"), A, "INCRBY n 5").refusal;
     let (refusal, in_script) = refusal.unwrap();

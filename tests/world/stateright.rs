@@ -102,7 +102,7 @@ fn compare_file(file: &LockFile, ttl_ticks: u8, sets: &[&str]) -> usize {
 }
 
 /// The locks of this file's tests, so that a new built-in lock joins them.
-const COMPARED: [&str; 21] = [
+const COMPARED: [&str; 22] = [
     "del-setnx-takeover",
     "delifeq",
     "exists-set",
@@ -123,6 +123,7 @@ const COMPARED: [&str; 21] = [
     "token-get-del",
     "token-renewed",
     "token-setnx-expire-lua",
+    "token-signalled",
     "token-wait",
 ];
 
@@ -133,6 +134,11 @@ fn every_built_in_lock_is_compared() {
     names.retain(|name| !name.starts_with("redisson"));
     names.sort_unstable();
     assert_eq!(names, COMPARED);
+}
+
+#[test]
+fn stateright_agrees_on_the_token_lock_whose_waiters_sleep_at_the_server() {
+    compare("token-signalled", 2, &["", "client-crash", "loss"]);
 }
 
 #[test]

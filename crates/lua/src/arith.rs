@@ -33,7 +33,8 @@ fn refuse<T>(kind: RefusalKind, what: &str) -> Result<T, Odd> {
 
 const DIGITS: &str = "computes with a time stamp as with a number; times can be compared with times, subtracted, and moved by ms";
 const ROUNDED: &str = "computes with a duration that clocks measured in a way that depends on what happens between two ticks; add, subtract, compare it, or multiply it by a number";
-const UNKNOWN: &str = "computes with the difference of two times that lie so far apart that the model does not keep it";
+pub(super) const UNKNOWN: &str = "computes with the difference of two times that lie so far apart that the model does not keep it, or with a counter in Redis that grew beyond what the model holds";
+const MANY: &str = "compares the text of a counter in Redis that grew beyond what the model holds";
 
 /// A value as a number; texts are read as Lua reads them.
 pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>, Refusal> {
@@ -72,6 +73,7 @@ pub(super) fn to_number(value: &Value, clocks: &Clocks) -> Result<Option<Value>,
                 micros: f64::from(u8::from(!seconds)),
                 whole: false,
             }))),
+            Symbol::Many(least) | Symbol::ManyCount(least) => Ok(Some(Value::many(least))),
             Symbol::Name(_) => Err(Refusal::new(
                 RefusalKind::Names,
                 "reads a token or an owner as a number, which depends on its letters",
@@ -546,6 +548,9 @@ pub(super) fn equal_texts(a: &Text, b: &Text, clocks: &Clocks) -> Result<Truth, 
         } else {
             (a, &second)
         };
+        if let [Piece::Symbol(Symbol::Many(least) | Symbol::ManyCount(least))] = pieces[..] {
+            return many_equals(least, plain.bytes());
+        }
         let digits = plain.bytes().iter().filter(|b| b.is_ascii_digit()).count();
         if names(pieces) || digits == 0 {
             return Ok(Truth::No);
@@ -554,6 +559,9 @@ pub(super) fn equal_texts(a: &Text, b: &Text, clocks: &Clocks) -> Result<Truth, 
             |p: &Piece| matches!(p, Piece::Plain(bytes) if !is_part(plain.bytes(), bytes));
         if pieces.iter().any(all_plain) || digits < 13 && has_time(pieces) {
             return Ok(Truth::No);
+        }
+        if pieces.iter().any(|piece| is_many(*piece)) {
+            return Err(Refusal::new(RefusalKind::Horizon, MANY));
         }
         return Err(Refusal::new(
             RefusalKind::Digits,
@@ -570,6 +578,20 @@ pub(super) fn equal_texts(a: &Text, b: &Text, clocks: &Clocks) -> Result<Truth, 
             "compares two texts that are put together in different ways from tokens, owners or times",
         )),
     }
+}
+
+/// Is this the decimal text of a count that is so high, or higher?
+fn many_equals(least: u8, plain: &[u8]) -> Result<Truth, Refusal> {
+    let number = std::str::from_utf8(plain).ok();
+    let number = number.and_then(|text| text.parse::<i64>().ok().filter(|n| n.to_string() == text));
+    match number {
+        Some(number) if number >= i64::from(least) => Err(Refusal::new(RefusalKind::Horizon, MANY)),
+        Some(_) | None => Ok(Truth::No),
+    }
+}
+
+fn is_many(piece: Piece) -> bool {
+    matches!(piece, Piece::Symbol(Symbol::Many(_) | Symbol::ManyCount(_)))
 }
 
 fn has_time(pieces: &[Piece]) -> bool {
@@ -676,6 +698,10 @@ fn equal_symbols(a: Symbol, b: Symbol, clocks: &Clocks) -> Result<Truth, Refusal
             "compares the value of a fence, of which the model knows only its place among fences",
         )),
         (Symbol::Part { .. }, _) | (_, Symbol::Part { .. }) => Err(parts::refusal()),
+        (Symbol::Many(_) | Symbol::ManyCount(_), _)
+        | (_, Symbol::Many(_) | Symbol::ManyCount(_)) => {
+            Err(Refusal::new(RefusalKind::Horizon, MANY))
+        }
         _ => match (clocks.time_of(a), clocks.time_of(b)) {
             (Some(a), Some(b)) => clocks.same(a, b),
             _ => Ok(Truth::No),

@@ -17,6 +17,8 @@ const CHAIN_MAX: usize = 100;
 const TIME_AS_KEY: &str =
     "uses a time, a measured duration or the length of a token as the key of a table";
 
+const BEYOND_AS_KEY: &str = "uses as the key of a table the difference of two times that lie too far apart, or a counter in Redis that grew beyond what the model holds";
+
 type Called = super::code::Called;
 
 impl Vm<'_> {
@@ -55,11 +57,10 @@ impl Vm<'_> {
                 }
                 Ok(Key::of(key))
             }
-            Value::Time(_)
-            | Value::Duration(_)
-            | Value::Beyond(_)
-            | Value::Offset(_)
-            | Value::Part(_) => Err(self.refuse(RefusalKind::Digits, TIME_AS_KEY)),
+            Value::Beyond(_) => Err(self.refuse(RefusalKind::Horizon, BEYOND_AS_KEY)),
+            Value::Time(_) | Value::Duration(_) | Value::Offset(_) | Value::Part(_) => {
+                Err(self.refuse(RefusalKind::Digits, TIME_AS_KEY))
+            }
             _ => Ok(Key::of(key)),
         }
     }

@@ -197,6 +197,10 @@ pub enum Symbol {
         at: Span,
         reading: Reading,
     },
+    /// The decimal text of a count of which only this is known: it is so many, or more.
+    Many(u8),
+    /// The same as an integer reply, such as HINCRBY gives.
+    ManyCount(u8),
 }
 
 /// A part of a text.
@@ -212,6 +216,11 @@ const TIME_LENGTH: usize = SPAN_LENGTH + 2;
 const FAR_LENGTH: usize = 12;
 const FENCE_LENGTH: usize = 3;
 const PART_LENGTH: usize = TIME_LENGTH + 2;
+const MANY_LENGTH: usize = 3;
+
+/// Counts below this are told exactly, unless they were higher before; of no count more
+/// is known than that it is as high as this.
+pub const MANY: u8 = 7;
 
 /// The rank of a fence of which nothing is known but that it is above 0.
 pub const UNRANKED: u8 = u8::MAX;
@@ -250,6 +259,8 @@ impl Symbol {
                 out.extend(reading.bytes());
                 out.extend([u8::from(seconds), answer]);
             }
+            Symbol::Many(least) => out.extend([b'L', least]),
+            Symbol::ManyCount(least) => out.extend([b'I', least]),
             Symbol::Far(far) => {
                 out.push(b'F');
                 out.push(u8::from(far.future));
@@ -302,6 +313,8 @@ impl Symbol {
                 };
                 Some((part, PART_LENGTH))
             }
+            b'L' => Some((Symbol::Many(*rest.first()?), MANY_LENGTH)),
+            b'I' => Some((Symbol::ManyCount(*rest.first()?), MANY_LENGTH)),
             b'F' => {
                 let future = *rest.first()? != 0;
                 let place = u32::from_be_bytes(rest.get(1..5)?.try_into().ok()?);
@@ -468,6 +481,7 @@ impl fmt::Display for Symbol {
             Symbol::Far(_) => write!(f, "<time long ago>"),
             Symbol::Fence(UNRANKED) | Symbol::FenceCount(UNRANKED) => write!(f, "<fence>"),
             Symbol::Fence(rank) | Symbol::FenceCount(rank) => write!(f, "<fence -{rank}>"),
+            Symbol::Many(least) | Symbol::ManyCount(least) => write!(f, "<{least} or more>"),
             Symbol::Span(span) | Symbol::Count(span) => {
                 write!(f, "<{} ms {:+} ticks>", span.ms, span.ticks)
             }

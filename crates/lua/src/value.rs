@@ -109,10 +109,10 @@ pub struct Duration {
     pub scale: f64,
 }
 
-/// A duration of which one end is known.
+/// A duration of which one end is known, or a count that grew beyond what is told exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beyond {
-    /// In ms.
+    /// In ms, or as a count.
     pub bound: f64,
     /// It is at least the bound; otherwise at most.
     pub least: bool,
@@ -147,11 +147,8 @@ impl Offset {
     pub fn is_as_long_as(&self, other: &Offset) -> bool {
         let fixed = |symbol: &Symbol| match symbol {
             Symbol::Name(_) | Symbol::Time(..) | Symbol::Far(_) => true,
-            Symbol::Span(_)
-            | Symbol::Count(_)
-            | Symbol::Fence(_)
-            | Symbol::FenceCount(_)
-            | Symbol::Part { .. } => false,
+            Symbol::Span(_) | Symbol::Count(_) | Symbol::Fence(_) | Symbol::FenceCount(_) => false,
+            Symbol::Part { .. } | Symbol::Many(_) | Symbol::ManyCount(_) => false,
         };
         self.symbols == other.symbols && self.symbols.iter().all(fixed)
     }
@@ -211,6 +208,14 @@ impl Value {
             Value::Table(_) => "table",
             Value::Function(_) | Value::Native(_) | Value::Cell(_) => "function",
         }
+    }
+
+    /// A count that is so high, or higher.
+    pub fn many(least: u8) -> Value {
+        Value::Beyond(Beyond {
+            bound: f64::from(least),
+            least: true,
+        })
     }
 
     /// A duration that clocks measured. Within a tick it is one, too: moments pass there.

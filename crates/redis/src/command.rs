@@ -59,9 +59,14 @@ impl Command {
 
     /// Whether a script may call it on this server.
     pub fn allowed_in_script(&self, dialect: Dialect) -> bool {
-        // Since Redis 7.2 a script may call WAIT; it does not block there.
-        let wait = self.name == "wait" && dialect != Dialect::Redis70;
-        wait || self.flags & NOSCRIPT == 0
+        // Since Redis 7.2 a script may call what blocks; it does not block there.
+        let blocks = self.blocks() && dialect != Dialect::Redis70;
+        blocks || self.flags & NOSCRIPT == 0
+    }
+
+    /// A server may hold it back before it answers.
+    fn blocks(&self) -> bool {
+        matches!(self.name, "blpop" | "wait")
     }
 
     /// Whether this server has it.
@@ -115,6 +120,7 @@ const fn script_row(
 
 /// Sorted by name: the look-up is a binary search.
 static COMMANDS: &[Command] = &[
+    row("blpop", -3, WRITE | NOSCRIPT, lists::blpop),
     row("decr", 2, WRITE, strings::decr),
     row("decrby", 3, WRITE, strings::decrby),
     row("del", -2, WRITE, keys::del),
@@ -331,9 +337,10 @@ fn admit_from_script(
             Ok((command.name, run))
         }
         _ => {
-            // Newer versions answer WAIT in a script at once.
-            if command.name == "wait" && server.scale().is_some() {
-                let what = "uses WAIT in a script, which some servers refuse";
+            // Newer versions answer it in a script at once.
+            if command.blocks() && server.scale().is_some() {
+                let name = command.name.to_uppercase();
+                let what = format!("uses {name} in a script, which some servers refuse");
                 server.notes_mut().refuse(RefusalKind::Lacks, what);
             }
             Err(Refusal::other(if valkey {

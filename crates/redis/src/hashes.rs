@@ -1,5 +1,7 @@
 //! Commands on hashes.
 
+use lockproof_lua::text::Symbol;
+
 use super::call::{Answer, Call};
 use super::refusal::Refusal;
 use super::value::Hash;
@@ -94,7 +96,16 @@ pub(super) fn hincrby(server: &mut Server, call: &Call<'_>) -> Answer {
     let by = server.integer(&call.argv[3]).ok_or(Refusal::NotAnInteger)?;
     server.look_up(&call.argv[2]);
     let known = server.get::<Hash>(&call.argv[1])?;
-    let old = match known.and_then(|hash| hash.get(&call.argv[2])).cloned() {
+    let stored = known.and_then(|hash| hash.get(&call.argv[2])).cloned();
+    if let Some(least) = stored.as_ref().and_then(|text| server.many_moved(text, by)) {
+        server.edit(&call.argv[1], Some(Hash::new()), |hash| {
+            hash.insert(call.argv[2].clone(), Symbol::Many(least).text());
+            Ok(())
+        })?;
+        server.counted(&call.argv[1], Some(&call.argv[2]));
+        return Ok(Reply::Bulk(Symbol::ManyCount(least).text()));
+    }
+    let old = match stored {
         None => 0,
         Some(text) => server.integer(&text).ok_or(Refusal::HashNotAnInteger)?,
     };

@@ -3,7 +3,7 @@
 use super::call::{Answer, Call};
 use super::refusal::Refusal;
 use super::value::List;
-use super::{Bytes, Reply, Server};
+use super::{Bytes, Reply, Score, Server};
 
 fn integer(server: &mut Server, text: &Bytes) -> Result<i64, Refusal> {
     server.integer(text).ok_or(Refusal::NotAnInteger)
@@ -90,6 +90,32 @@ fn pop(server: &mut Server, call: &Call<'_>, take: fn(&mut List) -> Option<Bytes
         })
     })?;
     Ok(popped.unwrap_or(Reply::Nil))
+}
+
+/// BLPOP of a caller that does not wait: if all lists are empty, the answer is nil. So it is
+/// inside a script. Who may wait does so if the answer is nil.
+pub(super) fn blpop(server: &mut Server, call: &Call<'_>) -> Answer {
+    let [_, keys @ .., timeout] = call.argv else {
+        return Err(Refusal::Arity(call.name.to_owned()));
+    };
+    let Some(Score::Number(seconds)) = server.score(timeout) else {
+        return Err(Refusal::other("ERR timeout is not a float or out of range"));
+    };
+    // Redis 7.0 says that so much is negative.
+    if seconds * 1000.0 > i64::MAX as f64 {
+        return Err(Refusal::other("ERR timeout is out of range"));
+    }
+    if seconds < 0.0 {
+        return Err(Refusal::other("ERR timeout is negative"));
+    }
+    for key in keys {
+        let popped = server.edit(key, None, |list: &mut List| Ok(list.pop_front()))?;
+        if let Some(element) = popped.flatten() {
+            let pair = [key.clone(), element].map(Reply::Bulk);
+            return Ok(Reply::Array(pair.into()));
+        }
+    }
+    Ok(Reply::Nil)
 }
 
 /// RPOPLPUSH: the last of one list becomes the first of the other, or of the same.

@@ -13,6 +13,12 @@ use super::number::parse_i64;
 use super::refusal::Refusal;
 use super::server::{Expiry, Server};
 
+const FELL_BACK: &str =
+    "lowers a counter in Redis that grew beyond what the model holds to where it may be negative";
+
+const MANY_AS_OPERAND: &str =
+    "gives a command the value of a counter in Redis that grew beyond what the model holds";
+
 /// An amount of time, or the moment at which something ends.
 pub(super) enum Amount {
     Ms(i64),
@@ -48,10 +54,38 @@ impl Server {
         );
     }
 
+    /// What a stored count comes to when it is moved by so much, if it is one that is not told
+    /// exactly: at least so many. That it may have fallen below 0 is noted.
+    pub(super) fn many_moved(&mut self, stored: &Bytes, by: i64) -> Option<u8> {
+        self.scale()?;
+        let Some(Symbol::Many(least)) = text::only_symbol(stored) else {
+            return None;
+        };
+        let moved = i64::from(least).saturating_add(by);
+        if moved < 0 {
+            self.refuse(RefusalKind::Horizon, FELL_BACK);
+        }
+        Some(moved.clamp(0, i64::from(u8::MAX)) as u8)
+    }
+
+    /// Notes that a command needs the value of a count that is not told exactly; false if the
+    /// text has none in it.
+    pub(super) fn refuse_many(&mut self, text: &Bytes) -> bool {
+        let found = text::symbols(text)
+            .any(|symbol| matches!(symbol, Symbol::Many(_) | Symbol::ManyCount(_)));
+        if found {
+            self.refuse(RefusalKind::Horizon, MANY_AS_OPERAND);
+        }
+        found
+    }
+
     /// A whole number; `None` if the text is none.
     pub(super) fn integer(&mut self, text: &Bytes) -> Option<i64> {
         if self.scale().is_none() || !text::has_symbols(text) {
             return parse_i64(text);
+        }
+        if self.refuse_many(text) {
+            return None;
         }
         self.refuse(
             RefusalKind::Digits,
@@ -87,6 +121,7 @@ impl Server {
                 }
                 Some(Amount::Ms(amount))
             }
+            _ if self.refuse_many(text) => None,
             _ => {
                 self.refuse(
                     RefusalKind::Digits,
@@ -195,6 +230,10 @@ pub fn no_name(text: &[u8]) -> Option<(RefusalKind, &'static str)> {
         Symbol::Fence(_) | Symbol::FenceCount(_) => Some((
             RefusalKind::Names,
             "uses a fence in the name of a key, a field or a member",
+        )),
+        Symbol::Many(_) | Symbol::ManyCount(_) => Some((
+            RefusalKind::Horizon,
+            "uses a counter in Redis that grew beyond what the model holds in the name of a key, a field or a member",
         )),
     })
 }

@@ -67,6 +67,7 @@ impl Server {
                 read: 0,
                 ..far
             }))),
+            _ if self.refuse_many(text) => None,
             _ => {
                 self.refuse(
                     RefusalKind::Digits,

@@ -335,7 +335,15 @@ fn add(server: &mut Server, key: &Bytes, by: i64) -> Answer {
     {
         return Ok(draw(server, key, rank, by));
     }
-    let old = match server.get::<Bytes>(key)?.cloned() {
+    let stored = server.get::<Bytes>(key)?.cloned();
+    if let Some(least) = stored.as_ref().and_then(|text| server.many_moved(text, by)) {
+        let when = server.expiry(key).flatten();
+        let text = Value::String(Symbol::Many(least).text());
+        server.insert(key.clone(), text, when);
+        server.counted(key, None);
+        return Ok(Reply::Bulk(Symbol::ManyCount(least).text()));
+    }
+    let old = match stored {
         None => 0,
         Some(text) => server.integer(&text).ok_or(Refusal::NotAnInteger)?,
     };

@@ -224,8 +224,10 @@ impl Replay<'_> {
                 }
                 (Fate::Breaks, _) => {}
                 (Fate::Arrives, Stage::Request(request)) => {
-                    let waits = request.argv.first();
-                    if waits.is_some_and(|name| name.eq_ignore_ascii_case("WAIT")) {
+                    let name = request.argv.first();
+                    let waits =
+                        |word: &str| name.is_some_and(|name| name.eq_ignore_ascii_case(word));
+                    if waits("WAIT") || waits("BLPOP") {
                         self.pass_wait(key).await?;
                     } else {
                         self.pass_on(key).await?;
@@ -233,8 +235,13 @@ impl Replay<'_> {
                     return Ok(true);
                 }
                 (Fate::Arrives, Stage::Blocked(request)) => {
+                    let pops = request.argv[0].eq_ignore_ascii_case("BLPOP");
                     if self.rig.wires.is_answered(request) {
                         self.pass_on(key).await?;
+                        return Ok(true);
+                    }
+                    if pops && (crashed || !awaited) {
+                        self.hang_up(key).await?;
                         return Ok(true);
                     }
                 }
@@ -263,11 +270,13 @@ impl Replay<'_> {
             && match stage {
                 Stage::Request(_) => self.cut.contains(&(client, node)) || stands(node),
                 Stage::Reply(_) | Stage::Push(_) => self.mute.contains(&(client, node)),
-                Stage::Blocked(_) | Stage::Unsent(_) | Stage::Gone => false,
+                // Nobody tells the node that its client has gone, and no answer arrives.
+                Stage::Blocked(_) => self.cut.contains(&(client, node)) || stands(node),
+                Stage::Unsent(_) | Stage::Gone => false,
             }
     }
 
-    /// A WAIT is passed on and answered, or its node holds it back.
+    /// A WAIT, or a BLPOP, is passed on and answered, or its node holds it back.
     async fn pass_wait(&mut self, key: Key) -> Result<(), Stop> {
         let Stage::Request(request) = self.take_stage(key)? else {
             return Ok(());

@@ -69,6 +69,12 @@ impl Replay<'_> {
             }
             FaultEvent::NodePause { node } => Ok(self.rig.pause_server(*node)?),
             FaultEvent::NodeResume { node } => Ok(self.rig.resume_server(*node).await?),
+            FaultEvent::Cancel { client } => {
+                let id = self.rig.client(*client)?.fresh_id();
+                let target = self.state(*client)?.call;
+                self.watch_failure(*client);
+                self.input(*client, ToClient::Cancel { id, target }).await
+            }
             FaultEvent::ClientSkew { client, offset_ms } => {
                 let id = self.rig.client(*client)?.fresh_id();
                 let state = self.state(*client)?;
@@ -152,7 +158,9 @@ impl Replay<'_> {
                 self.mute.insert((*client, *node));
                 self.swallow_messages((*client, *node));
                 self.doom(Fate::Vanishes, |key, message| {
-                    (key.0, key.1) == (*client, *node) && !message.held
+                    // What its server holds back stays there.
+                    let blocked = matches!(message.stage, Stage::Blocked(_));
+                    (key.0, key.1) == (*client, *node) && !message.held && !blocked
                 });
                 Ok(())
             }

@@ -225,7 +225,7 @@ impl Replay<'_> {
         Ok(text)
     }
 
-    /// The node takes a WAIT and does not answer. That is seen on the server, so
+    /// The node takes a WAIT, or a BLPOP, and does not answer. That is seen on the server, so
     /// that nothing has to be waited for.
     pub(super) async fn block(&mut self, key: Key) -> Result<(), Stop> {
         let Stage::Request(request) = self.take_stage(key)? else {
@@ -246,6 +246,28 @@ impl Replay<'_> {
         }
         self.note("wire", format!("node {} holds it back", key.1));
         self.put_stage(key, Stage::Blocked(request));
+        Ok(())
+    }
+
+    /// The node learns that the client of a command that it holds back has gone. That is
+    /// seen on the server.
+    pub(super) async fn hang_up(&mut self, key: Key) -> Result<(), Stop> {
+        let Stage::Blocked(request) = self.take_stage(key)? else {
+            return Err(self.senseless("hangs up a command that the node does not hold back"));
+        };
+        let before = self.rig.blocked_clients(key.1).await?;
+        self.rig.wires.hang_up(&request).await?;
+        let deadline = Instant::now() + self.rig.patience();
+        while self.rig.blocked_clients(key.1).await? >= before {
+            if Instant::now() >= deadline {
+                return Err(Stop::diverged(
+                    format!("node {} forgets the command", key.1),
+                    "it goes on to hold it back",
+                ));
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        self.note("wire", format!("node {} forgets it", key.1));
         Ok(())
     }
 

@@ -57,6 +57,8 @@ pub(super) struct ClientState {
     pub paused: bool,
     /// Time that passed while it was paused, in ms.
     pub owed_ms: i64,
+    /// The number of its last call.
+    pub call: u64,
     /// In which mode it acquired last, or tries to.
     pub mode: Mode,
     /// Its clock minus true time, in ms.
@@ -87,6 +89,7 @@ impl ClientState {
             crashed: false,
             paused: false,
             owed_ms: 0,
+            call: 0,
             mode: Mode::Write,
             offset_ms: 0,
             drift: None,
@@ -181,6 +184,11 @@ impl<'a> Replay<'a> {
                 node,
                 message,
             } => self.block((*client, *node, *message)).await,
+            Event::HangUp {
+                client,
+                node,
+                message,
+            } => self.hang_up((*client, *node, *message)).await,
             Event::Deliver {
                 client,
                 node,
@@ -225,6 +233,7 @@ impl<'a> Replay<'a> {
             self.state(client)?.mode = mode;
         }
         let id = self.rig.client(client)?.fresh_id();
+        self.state(client)?.call = id;
         let call = ToClient::Call(Call {
             id,
             op: name.to_string(),

@@ -12,7 +12,7 @@ use std::path::Path;
 use lockproof_lab::client::protocol::{Ended, Mode, View};
 use lockproof_model::lock::{Keys, LockFile, Op, Role};
 use lockproof_redis::Reply;
-use lockproof_trace::{Event, Outcome, Trace};
+use lockproof_trace::{Event, Outcome, Step, Trace};
 
 use super::Stop;
 use super::compare::command_text;
@@ -482,7 +482,14 @@ impl Replay<'_> {
     /// on its way?
     pub(super) async fn watch_waiting(&mut self) -> Result<(), Stop> {
         let at = self.at;
-        let asked = |watch: &Watch| watch.property == NO_LOST_WAKE_UP && at >= watch.first;
+        // Behind a tick the trace may tell what servers answer at it, and only then what it
+        // violates.
+        let answers = |step: &Step| matches!(step.event, Event::Execute { .. });
+        let asked = |watch: &Watch| {
+            let behind = self.trace.steps.get(at + 1..=watch.first);
+            let same = behind.is_some_and(|steps| steps.iter().all(answers));
+            watch.property == NO_LOST_WAKE_UP && (at >= watch.first || same)
+        };
         if !self
             .watch
             .as_ref()
@@ -491,6 +498,7 @@ impl Replay<'_> {
             return Ok(());
         }
         let content = self.node_content(0).await?;
+        let forgotten = self.forgotten()?;
         for client in 0..self.trace.setup.clients {
             let told = self
                 .messages
@@ -502,7 +510,8 @@ impl Replay<'_> {
                 threads.any(|thread| thread.thread == 0 && thread.waits_for == "message")
             };
             let runs = !state.crashed && !state.paused && state.phase() == "acquiring";
-            let waits = runs && !told && state.view.as_ref().is_some_and(caller);
+            let listens = state.view.as_ref().is_some_and(caller);
+            let waits = runs && !told && listens || forgotten.contains(&client);
             let Some(watch) = &mut self.watch else {
                 return Ok(());
             };
@@ -515,6 +524,29 @@ impl Replay<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Clients whose BLPOP a server holds back while they acquire; nobody, if some client that
+    /// acquires is awake and can pass the news on.
+    fn forgotten(&mut self) -> Result<Vec<u8>, Stop> {
+        let mut forgotten = Vec::new();
+        for client in 0..self.trace.setup.clients {
+            let held_back = self.messages.iter().any(|(key, message)| {
+                key.0 == client
+                    && message.awaited
+                    && message.thread == 0
+                    && matches!(message.stage, Stage::Blocked(_))
+            });
+            let state = self.state(client)?;
+            if state.crashed || state.paused || state.phase() != "acquiring" {
+                continue;
+            }
+            if !held_back {
+                return Ok(Vec::new());
+            }
+            forgotten.push(client);
+        }
+        Ok(forgotten)
     }
 
     /// A tick passed.

@@ -449,6 +449,18 @@ impl Wires {
             .map_err(wrong(place.client, place.node))
     }
 
+    /// The node learns that the client of a request that was passed on has gone.
+    pub async fn hang_up(&mut self, request: &HeldRequest) -> Result<(), WireError> {
+        let place = request.place;
+        self.busy
+            .remove(&(place.client, place.node, place.connection));
+        let ended = self.proxy(place.client, place.node)?;
+        match ended.hang_up(place.connection).await {
+            Ok(()) | Err(ProxyError::NoConnection { .. }) => Ok(()),
+            Err(error) => Err(wrong(place.client, place.node)(error)),
+        }
+    }
+
     /// The connection of a message breaks under its client.
     pub async fn cut(&mut self, place: MessagePlace) -> Result<(), WireError> {
         self.cut_connection(place.client, place.node, place.connection)

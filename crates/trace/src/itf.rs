@@ -95,6 +95,7 @@ impl<'a> Moment<'a> {
             | Event::Write { client, .. } => format!("{}: ", words::client(*client)),
             Event::Execute { node, .. }
             | Event::Block { node, .. }
+            | Event::HangUp { node, .. }
             | Event::Publish { node, .. } => {
                 format!("{}: ", words::node(*node))
             }

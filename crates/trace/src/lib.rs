@@ -241,9 +241,13 @@ pub enum Event {
         channel: String,
         payload: String,
     },
-    /// The node holds a WAIT back until its replica has what it asks for, or until
-    /// its time-out is over; `Execute` follows then.
+    /// The node holds a command back, until its time-out is over or it can be answered: a
+    /// WAIT until the replica has what it asks for, a BLPOP until its list has an element.
+    /// `Execute` follows then.
     Block { client: u8, node: u8, message: u32 },
+    /// The node learns that the client of a BLPOP that it holds back has ended the
+    /// connection, and forgets it.
+    HangUp { client: u8, node: u8, message: u32 },
     /// The reply reaches the client. If the client has given the command up
     /// (`ignored`), nobody reads it.
     Deliver {

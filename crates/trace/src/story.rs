@@ -465,9 +465,10 @@ pub(crate) fn who(event: &Event) -> (String, Option<u8>) {
         | Event::Assertion { client, .. }
         | Event::Write { client, .. } => (words::client(*client), Some(*client)),
         Event::Send { client, node, .. } => (arrow(client, "→", node), Some(*client)),
-        Event::Execute { node, .. } | Event::Block { node, .. } | Event::Publish { node, .. } => {
-            (format!("    {}", words::node(*node)), None)
-        }
+        Event::Execute { node, .. }
+        | Event::Block { node, .. }
+        | Event::HangUp { node, .. }
+        | Event::Publish { node, .. } => (format!("    {}", words::node(*node)), None),
         Event::Deliver { client, node, .. } => (arrow(client, "←", node), Some(*client)),
         Event::Fail { client, node, .. } => (arrow(client, "↚", node), Some(*client)),
         Event::Tick => (String::new(), None),

@@ -214,6 +214,8 @@ pub(super) struct InFlight {
     pub(super) node: u8,
     pub(super) executed: Option<Reply>,
     pub(super) blocked: bool,
+    /// It is a BLPOP, which waits for an element, and not for a replica.
+    pub(super) pops: bool,
     pub(super) request_lost: bool,
     pub(super) reply_lost: bool,
     /// Its client was paused before it was sent.
@@ -308,6 +310,11 @@ impl<'a> Progress<'a> {
                 node,
                 message,
             } => self.block(*client, *node, *message),
+            Event::HangUp {
+                client,
+                node,
+                message,
+            } => self.hang_up(*client, *node, *message),
             Event::Deliver {
                 client,
                 node,
@@ -398,6 +405,7 @@ impl<'a> Progress<'a> {
             node,
             executed: None,
             blocked: false,
+            pops: argv[0].eq_ignore_ascii_case("blpop"),
             request_lost: false,
             reply_lost: false,
             held: false,
@@ -433,6 +441,7 @@ impl<'a> Progress<'a> {
             node,
             executed: Some(Reply::Array(words.into())),
             blocked: false,
+            pops: false,
             request_lost: false,
             reply_lost: false,
             held: false,
@@ -490,11 +499,12 @@ impl<'a> Progress<'a> {
     }
 
     fn block(&mut self, client: u8, node: u8, id: u32) -> Result<(), String> {
-        ensure(self.setup.replicas > 0, || {
+        let stopped = self.nodes_stopped.contains(&node);
+        let replicas = self.setup.replicas;
+        let message = self.message(client, node, id)?;
+        ensure(replicas > 0 || message.pops, || {
             "setup.replicas is 0, so nobody waits for one".into()
         })?;
-        let stopped = self.nodes_stopped.contains(&node);
-        let message = self.message(client, node, id)?;
         ensure(!stopped || message.old, || {
             format!("{} is stopped and takes nothing", words::node(node))
         })?;
@@ -504,6 +514,21 @@ impl<'a> Progress<'a> {
             || format!("message {id} does not wait before the node"),
         )?;
         message.blocked = true;
+        Ok(())
+    }
+
+    fn hang_up(&mut self, client: u8, node: u8, id: u32) -> Result<(), String> {
+        let stopped = self.nodes_stopped.contains(&node);
+        let message = self.message(client, node, id)?;
+        ensure(!stopped || message.old, || {
+            format!("{} is stopped and learns nothing", words::node(node))
+        })?;
+        let waits = message.blocked && message.pops && message.executed.is_none();
+        ensure(waits && !message.request_lost, || {
+            format!("message {id} is no BLPOP that the node holds back")
+        })?;
+        // Nothing more comes of it.
+        message.request_lost = true;
         Ok(())
     }
 

@@ -266,6 +266,13 @@ pub fn event(trace: &Trace, event: &Event) -> String {
         Event::Block {
             client: c, message, ..
         } => format!("holds {}'s {} back", client(*c), name(message)),
+        Event::HangUp {
+            client: c, message, ..
+        } => format!(
+            "forgets {}'s {}, whose connection has ended",
+            client(*c),
+            name(message)
+        ),
         Event::Publish {
             client: c,
             channel,

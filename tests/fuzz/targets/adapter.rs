@@ -88,10 +88,8 @@ fn obey(client: &mut Option<Work>, message: ToClient) {
         }),
         ToClient::Choose { thread, value, .. } => Some(Input::Choose { thread, value }),
         ToClient::Skew { ms, .. } => Some(Input::Skew { ms }),
-        ToClient::Retry { .. }
-        | ToClient::Exchange { .. }
-        | ToClient::Cancel { .. }
-        | ToClient::Shutdown { .. } => None,
+        ToClient::Cancel { .. } => Some(Input::Cancel),
+        ToClient::Retry { .. } | ToClient::Exchange { .. } | ToClient::Shutdown { .. } => None,
     };
     let (Some(work), Some(input)) = (client.as_mut(), input) else {
         return;

@@ -282,6 +282,12 @@ impl EmbeddedProxy {
             .await
     }
 
+    /// Ends a connection as both sides see it. A server that holds a command back learns so
+    /// that nobody waits for it any more.
+    pub async fn hang_up(&self, connection: u64) -> Result<(), ProxyError> {
+        self.order(connection, Order::HangUp).await
+    }
+
     /// Ends all connections, and loses what waits in them.
     pub async fn cut_all(&self, how: Cut) -> Result<(), ProxyError> {
         let lose = true;

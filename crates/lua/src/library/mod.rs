@@ -200,6 +200,7 @@ impl Vm<'_> {
             Value::Number(value) => Ok(value),
             Value::Offset(_) => Err(self.refuse(RefusalKind::Names, super::arith::MEASURES)),
             Value::Part(_) => Err(self.refuse(RefusalKind::Digits, super::parts::PARTS)),
+            Value::Beyond(_) => Err(self.refuse(RefusalKind::Horizon, super::arith::UNKNOWN)),
             _ => Err(self.refuse(
                 RefusalKind::Digits,
                 "does more with a time or a measured duration than to compare it, to subtract it or to move it by ms",

@@ -33,9 +33,11 @@ pub(super) fn concat(vm: &mut Vm<'_>, _: &mut dyn Host, args: Vec<Value>) -> Ret
         vm.charge(2)?;
         let value = vm.at(id, index)?;
         let part = match &value {
-            Value::Text(_) | Value::Number(_) | Value::Time(_) | Value::Duration(_) => {
-                vm.part(&value)?
-            }
+            Value::Text(_)
+            | Value::Number(_)
+            | Value::Time(_)
+            | Value::Duration(_)
+            | Value::Beyond(_) => vm.part(&value)?,
             _ => None,
         };
         let Some(part) = part else {

@@ -245,6 +245,7 @@ impl Checker<'_> {
             jump: size(Fault::ClockJump),
             jumps: find(set, Fault::ClockJump).map_or(0, |switch| switch.budget),
             slots: self.world_config(set).slots() as u8,
+            cancels: on(Fault::Cancel),
             refusing: on(Fault::MinReplicas),
             shared_owner: self.world_config(set).shares_owner(),
             shared_handle: self.file.callers.handle && sizes.clients > 1,
@@ -298,6 +299,7 @@ impl Checker<'_> {
             }
             not_beside.iter().find_map(|beside| match beside {
                 Beside::Wait => self.waits(set).then(|| told("WAIT", id)),
+                Beside::Pops => self.pops(set).then(|| told("BLPOP", id)),
                 Beside::Messages => self.listens(set).then(|| told("SUBSCRIBE", id)),
                 Beside::Fault(other) => {
                     find(set, *other).map(|other| told(other.fault.info().id, id))
@@ -310,6 +312,12 @@ impl Checker<'_> {
     fn listens(&self, set: &[Switch]) -> bool {
         let tables = self.tables.get(&self.needs(set));
         tables.is_some_and(|tables| tables.listens())
+    }
+
+    /// The lock sends BLPOP.
+    fn pops(&self, set: &[Switch]) -> bool {
+        let tables = self.tables.get(&self.needs(set));
+        tables.is_some_and(|tables| tables.pops())
     }
 
     /// The lock sends WAIT, so its nodes have replicas, failover or not.

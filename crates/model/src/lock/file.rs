@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::about::{self, About};
 use super::callers::{self, Callers};
+use super::cancel::CLEAN_UP;
 use super::error::LockError;
 use super::keys::Keys;
 use super::registry::{self, MODELS};
@@ -52,7 +53,7 @@ pub struct LockFile {
     pub sha256: String,
     /// It has modes: `acquire_read` and `acquire_write` in place of `acquire`.
     pub has_modes: bool,
-    /// Its clients wait for messages.
+    /// Its clients wait for messages, or for elements of lists.
     pub listens: bool,
     /// It says by `assert_` what must be so.
     pub asserts: bool,
@@ -84,6 +85,8 @@ pub struct LockFile {
     /// It reads the monotonic clock; a validity that it states is counted on that.
     pub monotonic: bool,
     pub(super) operations: Arc<[Op]>,
+    /// It has a function that cleans up after an acquire that was cancelled.
+    pub cleans_up: bool,
     pub(crate) code: Arc<Code>,
 }
 
@@ -150,6 +153,7 @@ impl LockFile {
             at: format!("{shown}:{}", error.line),
             message: error.message,
         })?;
+        let mut pops = ["BLPOP", "blpop"].into_iter();
         let mut file = LockFile {
             name: String::new(),
             description: String::new(),
@@ -157,7 +161,7 @@ impl LockFile {
             path: shown.to_string(),
             sha256: String::new(),
             has_modes: false,
-            listens: code.reads_global("wait"),
+            listens: code.reads_global("wait") || pops.any(|name| code.functions_name(name)),
             asserts: code.reads_global("assert_"),
             has_fences: code.functions_name("fence"),
             reentrant: false,
@@ -178,6 +182,7 @@ impl LockFile {
             scripts: Arc::default(),
             monotonic: code.reads_global("monotonic"),
             operations: Arc::default(),
+            cleans_up: false,
             code: Arc::new(code),
         };
         let (machine, table) = file.run()?;
@@ -199,6 +204,7 @@ impl LockFile {
         file.sha256 = hash(text, &scripts);
         file.has_modes = fields.has_modes()?;
         file.operations = fields.operations(file.has_modes)?.into();
+        file.cleans_up = fields.cleans_up()?;
         file.reentrant = fields.flag("reentrant")?;
         file.renews = fields.flag("renews")?;
         file.fair = fields.flag("fair")?;
@@ -569,6 +575,19 @@ impl Fields<'_> {
             ));
         }
         Ok(operations)
+    }
+
+    /// It cleans up after an acquire that was cancelled.
+    fn cleans_up(&self) -> Result<bool, LockError> {
+        match self.get(CLEAN_UP) {
+            Value::Nil => Ok(false),
+            Value::Function(_) => Ok(true),
+            other => Err(self.wrong(format!(
+                "`{CLEAN_UP}` must be a function of `lock`, which cleans up after an acquire that was \
+                 cancelled, not a {}",
+                other.type_name()
+            ))),
+        }
     }
 
     fn nodes(&self) -> Result<NodeCount, LockError> {

@@ -26,6 +26,7 @@ mod about;
 mod ask;
 mod banned;
 mod callers;
+mod cancel;
 mod error;
 mod fences;
 mod file;

@@ -17,6 +17,7 @@ use lockproof_lua::{
     Clocks, Machine, Moment, RefusalKind, Stop, Table, Thread as Stack, Value, Vm,
 };
 
+use super::cancel;
 use super::error::LockError;
 use super::fences;
 use super::file::LockFile;
@@ -56,6 +57,20 @@ pub(crate) struct Worker {
     pub line: u32,
 }
 
+impl Worker {
+    /// The caller's thread, about to run.
+    pub fn of_caller(stack: Stack) -> Worker {
+        Worker {
+            stack: Some(stack),
+            body: Value::Nil,
+            every: None,
+            wait: Wait::Ready,
+            late: false,
+            line: 0,
+        }
+    }
+}
+
 /// What the driver's side of a client remembers.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -70,6 +85,8 @@ pub(crate) struct Client {
     pub lost: bool,
     /// A background thread lives, or lived, during this hold.
     pub renewed: bool,
+    /// The operation that runs was cancelled: what runs is the clean-up.
+    pub cancelled: bool,
     pub token: Option<Text>,
     pub workers: [Option<Worker>; THREADS_MAX],
     pub channels: BTreeSet<String>,
@@ -88,6 +105,7 @@ impl Client {
             validity: None,
             lost: false,
             renewed: false,
+            cancelled: false,
             token: None,
             workers: [const { None }; THREADS_MAX],
             channels: BTreeSet::new(),
@@ -123,6 +141,8 @@ pub(crate) struct Shared {
     pub config: Config,
     /// The functions of its operations.
     pub operations: Vec<(Op, Value)>,
+    /// What cleans up after an acquire that was cancelled.
+    pub clean_up: Option<Value>,
     /// What operations get as `lock`.
     pub lock: Value,
     /// The machine as it was when the file had been loaded.
@@ -181,7 +201,9 @@ impl Program {
         );
         machine.heap.freeze();
         let function = |op: &Op| (*op, machine.heap.get(table).field(op.name()));
+        let clean_up = machine.heap.get(table).field(cancel::CLEAN_UP);
         let shared = Shared {
+            clean_up: Some(clean_up).filter(|_| file.cleans_up),
             operations: file.operations().iter().map(function).collect(),
             file: file.clone(),
             config: config.clone(),
@@ -412,7 +434,14 @@ impl Program {
         int(client.phase as i64);
         int(i64::from(client.holds));
         int(client.op.map_or(-1, |op| op as i64));
-        int(i64::from(client.lost) | i64::from(client.renewed) << 1 | (client.mode as i64) << 2);
+        let flags = [
+            client.lost,
+            client.renewed,
+            client.mode == Mode::Read,
+            client.cancelled,
+        ];
+        let flags = flags.into_iter().rev();
+        int(flags.fold(0, |bits, flag| bits << 1 | i64::from(flag)));
         let validity = client.validity.filter(|_| client.holds > 0);
         let span = validity.map(|left| self.clipped(left));
         int(span.map_or(i64::MIN, |span| span.ms));

@@ -15,6 +15,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "token",
     "token-setnx-expire-lua",
     "token-wait",
+    "token-signalled",
     "token-renewed",
     "token-extended",
     "reentrant-hash",

@@ -8,6 +8,7 @@ use lockproof_redis::Reply;
 use lockproof_trace::Outcome;
 
 use super::ask::{Next, message_values};
+use super::cancel;
 use super::error::LockError;
 use super::names::{self, Turn};
 use super::program::{Program, THREADS_MAX, Wait, Worker};
@@ -33,6 +34,7 @@ impl Program {
             Input::Call { op, token } => self.call(input, *op, token.as_deref(), output),
             Input::Wake { thread } => self.wake(input, *thread, output),
             Input::Choose { thread, value } => self.choose(input, *thread, *value, output),
+            Input::Cancel => self.cancel(input, output),
             Input::Reply { thread, reply } => {
                 let node = self.expects_reply(input, *thread)?;
                 if names::brings_names(reply) {
@@ -260,12 +262,8 @@ impl Program {
         self.client.op = Some(op);
         let line = self.machine.line_of(&function);
         self.client.workers[0] = Some(Worker {
-            stack: Some(Stack::new(function, vec![self.shared.lock.clone()])),
-            body: Value::Nil,
-            every: None,
-            wait: Wait::Ready,
-            late: false,
             line,
+            ..Worker::of_caller(Stack::new(function, vec![self.shared.lock.clone()]))
         });
         self.run(0, Vec::new(), output)
     }
@@ -368,6 +366,9 @@ impl Program {
         output: &mut Output,
     ) -> Result<(), LockError> {
         let first = values.into_iter().next().unwrap_or(Value::Nil);
+        if thread == 0 && self.client.cancelled {
+            return self.end_operation(cancel::failed(), None, output);
+        }
         if thread == 0 {
             let (outcome, validity) = self.outcome(&first, output)?;
             return self.end_operation(outcome, validity, output);
@@ -387,7 +388,9 @@ impl Program {
         Ok(())
     }
 
-    fn end_operation(
+    /// The operation that runs ends. However its clean-up ends, one that was cancelled has
+    /// failed.
+    pub(super) fn end_operation(
         &mut self,
         outcome: Outcome,
         validity: Option<Span>,
@@ -395,6 +398,8 @@ impl Program {
     ) -> Result<(), LockError> {
         let client = &mut self.client;
         client.workers[0] = None;
+        let cancelled = std::mem::take(&mut client.cancelled);
+        let outcome = if cancelled { cancel::failed() } else { outcome };
         let Some(op) = client.op.take() else {
             return Ok(());
         };
@@ -478,6 +483,9 @@ impl Program {
                     }
                     Some(lockproof_lua::text::Symbol::FenceCount(rank)) if text.is_symbolic() => {
                         lockproof_lua::fence(rank)
+                    }
+                    Some(lockproof_lua::text::Symbol::ManyCount(least)) if text.is_symbolic() => {
+                        Value::many(least)
                     }
                     _ => Value::Text(text),
                 }

@@ -24,9 +24,10 @@ pub(super) const MODES: [Op; 3] = [Op::Release, Op::AcquireRead, Op::AcquireWrit
 pub(super) const OPTIONAL: [Op; 3] = [Op::Renew, Op::IsHeld, Op::TryAcquire];
 
 /// Its other fields.
-pub(super) const FIELDS: [&str; 13] = [
+pub(super) const FIELDS: [&str; 14] = [
     "about",
     "callers",
+    super::cancel::CLEAN_UP,
     "name",
     "description",
     "fair",

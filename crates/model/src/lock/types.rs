@@ -156,6 +156,9 @@ pub enum Input {
     /// The other caller of the process has changed the handle that both share, or stops
     /// threads of this one.
     Exchange(Exchange),
+    /// The caller interrupts the operation that runs, where it waits. The operation ends as
+    /// failed, at once or after the file's clean-up; other threads live on.
+    Cancel,
 }
 
 /// A command that a thread sent.

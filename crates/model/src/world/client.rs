@@ -33,6 +33,8 @@ pub enum Symbolic {
         thread: u8,
         reply: u16,
     },
+    /// The caller interrupts the operation that runs.
+    Cancel,
     /// This published message, as the closure numbers them.
     Message(u16),
     /// What the other caller of its process has done to the handle that both share, as the
@@ -75,6 +77,7 @@ impl Symbolic {
                 thread,
                 reply: replies[usize::from(reply)].clone(),
             },
+            Symbolic::Cancel => Input::Cancel,
             Symbolic::Message(message) => messages[usize::from(message)].input(),
             Symbolic::Exchange(number) => Input::Exchange(exchanges[usize::from(number)].clone()),
             Symbolic::Renumber(_) => return None,
@@ -234,6 +237,12 @@ impl Facade {
     /// B: between a successful acquire and the client's own release call.
     pub fn believes(&self) -> bool {
         self.holds > 0
+    }
+
+    /// An operation runs and waits, so its caller can interrupt it.
+    pub fn can_be_cancelled(&self) -> bool {
+        let runs = !matches!(self.phase, Phase::Idle | Phase::Held);
+        runs && !matches!(self.threads[0], Wait::Choice { .. } | Wait::Open { .. })
     }
 
     /// The facade of a program's view; `renews` if its file says that it does.

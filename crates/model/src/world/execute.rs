@@ -10,6 +10,7 @@ use lockproof_redis::{
 
 use crate::lock::Role;
 
+use super::counts::{self, number};
 use super::fences::{self, Draw};
 use super::node::{CANONICAL_PRESENT, Entry, KeyRules, Keyspace, Writers};
 use super::owners::{Author, Owners, Sender};
@@ -17,8 +18,9 @@ use super::scripts::Scripts;
 use super::stamps;
 use super::symbols;
 
-/// A counter that a command moves beyond this is taken to grow for ever.
-const COUNTER_MAX: i64 = 6;
+/// A counter that a command moves below its negative, or a score that is moved beyond it, is
+/// taken to grow for ever. Of a count that is moved above it is known how high it is at least.
+const COUNTER_MAX: i64 = text::MANY as i64 - 1;
 
 /// More elements of one key than these, or more keys, are taken to grow for ever.
 const ELEMENTS_MAX: usize = 16;
@@ -322,6 +324,11 @@ impl<'e> Executor<'e> {
             self.fence(known, entry, executed);
             return;
         }
+        if let Some(known) = known
+            && self.scale.is_some()
+        {
+            counts::saturate(known, entry);
+        }
         if has_grown(known, entry) {
             executed.overflow = Some(text::printable(&entry.key));
         }
@@ -612,7 +619,8 @@ fn has_grown(before: Option<&Entry>, after: &Entry) -> bool {
     }
 }
 
-/// The counter that moved, and was not set, beyond the bound.
+/// The counter that moved, and was not set, beyond the bound. One that is told only by how
+/// high it is at least did not.
 fn counter_ran_away(before: &Entry, after: &Entry) -> Option<String> {
     let moved = |a: Option<i64>, b: Option<i64>| match (a, b) {
         (Some(a), Some(b)) => a != b && b.abs() > COUNTER_MAX && (a - b).abs() <= COUNTER_MAX,
@@ -633,10 +641,6 @@ fn counter_ran_away(before: &Entry, after: &Entry) -> Option<String> {
         _ => false,
     };
     ran.then(|| text::printable(&after.key))
-}
-
-fn number(text: &[u8]) -> Option<i64> {
-    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// A stamp of this distance is not kept exactly.

@@ -157,8 +157,10 @@ pub(super) enum Note {
     /// The request that is about to be executed draws a fence above all others, which get
     /// other ranks.
     Drew { how: Renumbering },
-    /// The server holds the WAIT that was taken back.
+    /// The server holds the WAIT, or the BLPOP, that was taken back.
     Blocked,
+    /// The server learns that the client of the BLPOP that was taken has gone.
+    HungUp,
     /// The replica has what a WAIT of this connection asks for.
     Acknowledged {
         client: usize,

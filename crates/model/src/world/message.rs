@@ -29,9 +29,11 @@ pub struct Message {
     /// It goes to, or comes from, the server that was the node before a
     /// promotion, and not the one that is.
     pub old: bool,
-    /// A WAIT that its server holds back: ticks until it gives up waiting, or
+    /// A WAIT, or a BLPOP, that its server holds back: ticks until it gives up waiting, or
     /// [`FOR_EVER`]; `None` for anything else.
     pub blocked: Option<u8>,
+    /// Its turn among the BLPOPs that its server holds back, from 1; 0 for anything else.
+    pub turn: u8,
     /// A request that its client was about to send when it was paused.
     pub held: bool,
     /// Its place among what comes on the client's subscription, from 1; 0 if it comes on
@@ -53,6 +55,7 @@ impl Message {
             allowance: 0,
             old: false,
             blocked: None,
+            turn: 0,
             held: false,
             place,
             more: false,
@@ -64,7 +67,10 @@ impl Message {
 /// as one.
 pub const PLACES: u8 = 3;
 
-/// A WAIT without a time-out.
+/// Most BLPOPs that a server can hold back at once.
+pub const TURNS: u8 = 7;
+
+/// A WAIT, or a BLPOP, without a time-out.
 pub const FOR_EVER: u8 = 30;
 
 /// What messages of a world can be.
@@ -81,6 +87,8 @@ pub struct MessageKinds {
     pub splits: bool,
     /// The lock sends WAIT.
     pub waits: bool,
+    /// The lock sends BLPOP.
+    pub pops: bool,
     /// Clients can be paused.
     pub pauses: bool,
     /// Connections can be refused.
@@ -92,7 +100,7 @@ pub struct MessageKinds {
 }
 
 /// Bits of a packed message, lowest first: content, node, thread, awaited,
-/// allowance, old, blocked, held, place, more.
+/// allowance, old, blocked, turn, held, place, more.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageLayout {
     commands: usize,
@@ -103,6 +111,7 @@ pub struct MessageLayout {
     allowance: u8,
     old: u8,
     blocked: u8,
+    turn: u8,
     held: u8,
     place: u8,
     more: u8,
@@ -122,6 +131,7 @@ impl MessageLayout {
             allowance,
             splits,
             waits,
+            pops,
             pauses,
             refuses,
             published,
@@ -137,11 +147,12 @@ impl MessageLayout {
             node: bits(usize::from(nodes) - 1),
             allowance: bits(usize::from(allowance)),
             old: u8::from(splits),
-            blocked: if waits {
+            blocked: if waits || pops {
                 bits(1 + usize::from(FOR_EVER))
             } else {
                 0
             },
+            turn: if pops { bits(TURNS.into()) } else { 0 },
             held: u8::from(pauses),
             place: if listens { bits(PLACES.into()) } else { 0 },
             more: u8::from(listens),
@@ -151,7 +162,8 @@ impl MessageLayout {
     /// The greatest packed value.
     pub fn most(&self) -> usize {
         let named = self.content + self.node + 3 + self.allowance;
-        (1 << (named + self.old + self.blocked + self.held + self.place + self.more)) - 1
+        (1 << (named + self.old + self.blocked + self.turn + self.held + self.place + self.more))
+            - 1
     }
 
     /// Packs a message; never 0, which stands for an empty slot.
@@ -183,6 +195,7 @@ impl MessageLayout {
             message.blocked.map_or(0, |ticks| 1 + usize::from(ticks)),
             self.blocked,
         );
+        put(usize::from(message.turn), self.turn);
         put(usize::from(message.held), self.held);
         put(usize::from(message.place), self.place);
         put(usize::from(message.more), self.more);
@@ -222,6 +235,7 @@ impl MessageLayout {
             allowance: take(self.allowance) as u8,
             old: take(self.old) == 1,
             blocked: (take(self.blocked) as u8).checked_sub(1),
+            turn: take(self.turn) as u8,
             held: take(self.held) == 1,
             place: take(self.place) as u8,
             more: take(self.more) == 1,
@@ -242,6 +256,7 @@ mod tests {
             allowance: 2,
             splits: true,
             waits: true,
+            pops: true,
             pauses: true,
             refuses: true,
             published: 2,
@@ -267,6 +282,7 @@ mod tests {
                     allowance,
                     old,
                     blocked,
+                    turn: 2 * thread,
                     held,
                     place: thread,
                     more: awaited,

@@ -187,6 +187,8 @@ moves! {
     11: Crash { client: u8 };
     /// A client that runs, or has crashed, starts again and remembers nothing.
     39: ClientRestart { client: u8 };
+    /// The caller interrupts the operation that runs.
+    43: Cancel { client: u8 };
     12: Pause { client: u8 };
     13: Overrun { client: u8 };
     14: Delay { client: u8, slot: u8 };
@@ -235,6 +237,9 @@ moves! {
     32: Refuse { node: u8, old: bool };
     /// The replica is in touch again, and has everything; costs nothing.
     33: Regain { node: u8 };
+    /// A server that holds a BLPOP back learns that its client has ended the connection;
+    /// costs nothing.
+    44: HangUp { client: u8, slot: u8 };
 }
 
 #[cfg(test)]
@@ -243,12 +248,12 @@ mod tests {
 
     #[test]
     fn every_kind_of_move_survives_its_code() {
-        for kind in 0..43u32 {
+        for kind in 0..45u32 {
             let action = Action(kind << 24 | 1 << 16 | 1 << 8 | 1);
-            let decoded = Move::decode(action).expect("kinds below 43 are moves");
+            let decoded = Move::decode(action).expect("kinds below 45 are moves");
             assert_eq!(Move::decode(decoded.encode()), Some(decoded));
         }
-        assert_eq!(Move::decode(Action(43 << 24)), None);
+        assert_eq!(Move::decode(Action(45 << 24)), None);
     }
 
     #[test]

@@ -80,6 +80,7 @@ fn thread(input: Symbolic) -> Option<u8> {
         | Symbolic::Skew(_)
         | Symbolic::Message(_)
         | Symbolic::Exchange(_)
+        | Symbolic::Cancel
         | Symbolic::Renumber(_) => None,
     }
 }

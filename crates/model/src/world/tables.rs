@@ -144,6 +144,10 @@ pub struct Tables {
     waits: Vec<Option<u8>>,
     /// The replies of WAIT, with no and with one replica.
     pub acknowledged: [u16; 2],
+    /// Of each command that is a BLPOP: in how many ticks it gives up.
+    pops: Vec<Option<u8>>,
+    /// The reply of a BLPOP that waited in vain.
+    pub nothing: u16,
     /// Of each command, whether it begins (`true`) or ends a subscription; nothing at all
     /// if no client listens.
     subscriptions: Vec<Option<bool>>,
@@ -161,6 +165,8 @@ pub struct InputSpace {
     messages: usize,
     renumberings: usize,
     exchanges: usize,
+    /// One if callers may interrupt what runs.
+    cancels: usize,
 }
 
 impl InputSpace {
@@ -181,6 +187,7 @@ impl InputSpace {
             } else {
                 0
             },
+            cancels: usize::from(closure.needs.cancels),
         }
     }
 
@@ -212,6 +219,7 @@ impl InputSpace {
             Symbolic::Exchange(number) => {
                 message + self.messages + self.renumberings + usize::from(number)
             }
+            Symbolic::Cancel => message + self.messages + self.renumberings + self.exchanges,
         }
     }
 
@@ -225,6 +233,7 @@ impl InputSpace {
             + self.messages
             + self.renumberings
             + self.exchanges
+            + self.cancels
     }
 
     /// Never: the calls are always there.
@@ -312,6 +321,8 @@ impl Tables {
             masks: closure.masks().len(),
             waits: closure.waits(),
             acknowledged: [0, 1].map(|count| find_reply(&closure, &Reply::Int(count))),
+            pops: closure.pops(),
+            nothing: find_reply(&closure, &Reply::Nil),
             subscriptions: closure.subscriptions(),
             publications: closure.publications_heard(),
             closure,
@@ -385,6 +396,17 @@ impl Tables {
         *self.waits.get(usize::from(command))?
     }
 
+    /// The lock sends BLPOP.
+    pub fn pops(&self) -> bool {
+        !self.pops.is_empty()
+    }
+
+    /// If a command is a BLPOP: in how many ticks it gives up.
+    #[inline]
+    pub fn pop(&self, command: u16) -> Option<u8> {
+        *self.pops.get(usize::from(command))?
+    }
+
     /// A client's command as the servers see it.
     #[inline]
     pub fn server_command(&self, client: usize, skew: usize, command: u16) -> u16 {
@@ -438,21 +460,18 @@ impl Tables {
         self.kept.len() * self.masks
     }
 
-    /// A keyspace after fences were renumbered.
+    /// A keyspace after fences were renumbered; [`NONE`] if the tables have no such row.
     #[inline]
     pub fn renumbered_keyspace(&self, how: Renumbering, keyspace: u16) -> u16 {
         let at = how.index() * self.keyspaces + usize::from(keyspace);
-        self.renumbered_keyspace
-            .get(at)
-            .copied()
-            .unwrap_or(keyspace)
+        self.renumbered_keyspace.get(at).copied().unwrap_or(NONE)
     }
 
-    /// A reply in flight after fences were renumbered.
+    /// A reply in flight after fences were renumbered; [`NONE`] if the tables have no such row.
     #[inline]
     pub fn renumbered_reply(&self, how: Renumbering, reply: u16) -> u16 {
         let at = how.index() * self.closure.replies.len() + usize::from(reply);
-        self.renumbered_reply.get(at).copied().unwrap_or(reply)
+        self.renumbered_reply.get(at).copied().unwrap_or(NONE)
     }
 
     /// A keyspace after a client's retirement.

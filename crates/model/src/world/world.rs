@@ -187,6 +187,7 @@ impl World {
             allowance: delay,
             splits: config.splits(),
             waits: tables.waits(),
+            pops: tables.pops(),
             pauses: config.switch(Fault::ClientPause).0 > 0,
             refuses: tables.needs.refused,
             published: tables.closure.messages.len(),
@@ -211,7 +212,7 @@ impl World {
         let subscriptions = if tables.listens() { links } else { 0 };
         let listening = (0..subscriptions).map(|_| packer.field(2)).collect();
         let waits = tables.facts.iter().any(|facts| facts.waits);
-        let judged = waits && config.nodes == 1;
+        let judged = (waits || tables.pops()) && config.nodes == 1;
         let freed = packer.field(usize::from(judged));
         let states = tables.states_fences;
         let most = |most: usize| if states { most } else { 0 };

@@ -35,6 +35,7 @@ pub(super) fn to_lua(machine: &mut Machine, reply: Reply) -> Value {
             match text::only_symbol(text.bytes()) {
                 Some(Symbol::Count(span)) if text.is_symbolic() => Value::span(span),
                 Some(Symbol::FenceCount(rank)) if text.is_symbolic() => lockproof_lua::fence(rank),
+                Some(Symbol::ManyCount(least)) if text.is_symbolic() => Value::many(least),
                 _ => Value::Text(text),
             }
         }
@@ -109,6 +110,10 @@ fn convert(
         }
         Value::Offset(_) if let Some(rank) = lockproof_lua::fence_rank(value) => {
             Reply::Bulk(Symbol::FenceCount(rank).text())
+        }
+        // The fraction is lost, as of any number, and the whole part is as high as the bound's.
+        Value::Beyond(beyond) if beyond.least && (0.0..256.0).contains(&beyond.bound) => {
+            Reply::Bulk(Symbol::ManyCount(beyond.bound as u8).text())
         }
         Value::Time(_) => {
             return Err(refuse(

@@ -386,7 +386,10 @@ pub(crate) fn sentence(trace: &Trace, step: &Step) -> String {
             let (client, node) = (words::client(*client), words::node(*node));
             format!("{client} sends {node}: {what}")
         }
-        Event::Execute { node, .. } | Event::Block { node, .. } | Event::Publish { node, .. } => {
+        Event::Execute { node, .. }
+        | Event::Block { node, .. }
+        | Event::HangUp { node, .. }
+        | Event::Publish { node, .. } => {
             format!("{} {what}", words::node(*node))
         }
         Event::Call { client, .. }

@@ -83,13 +83,15 @@ impl Canvas<'_> {
                 );
                 self.label(x + GAP, y + 4, "", &words::shorten(&text, NODE_LABEL));
             }
-            Event::Block { node, .. } => {
+            event @ (Event::Block { node, .. } | Event::HangUp { node, .. }) => {
                 let x = self.layout.node_x(*node);
                 put!(
                     self,
                     "<circle class=\"n dot\" cx=\"{x}\" cy=\"{y}\" r=\"4.5\"/>"
                 );
-                self.label(x + GAP, y + 4, "", "waits");
+                let waits = matches!(event, Event::Block { .. });
+                let text = if waits { "waits" } else { "is forgotten" };
+                self.label(x + GAP, y + 4, "", text);
             }
             Event::Tick => {}
             Event::Fault { fault } => self.fault(fault, i),

@@ -4,6 +4,7 @@
 // A new fault must not slip through.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod cancel;
 mod client_clock;
 mod client_crash;
 mod client_pause;
@@ -45,6 +46,9 @@ pub enum FaultEvent {
     },
     /// The client process continues (SIGCONT).
     ClientResume { client: u8 },
+    /// The caller interrupts the operation that runs (protocol message `cancel`): it ends
+    /// as failed, at once or after the file's clean-up.
+    Cancel { client: u8 },
     /// The holder's work will outlast its lease.
     Overrun { client: u8 },
     /// A request in flight is lost before the node sees it, or a reply before
@@ -243,6 +247,7 @@ impl FaultEvent {
                 client_pause::told(client, held, command)
             }
             FaultEvent::ClientResume { client } => client_pause::told_end(client),
+            FaultEvent::Cancel { client } => cancel::told(client),
             FaultEvent::Overrun { client } => overrun::told(client),
             FaultEvent::Lose {
                 client,
@@ -298,6 +303,7 @@ impl FaultEvent {
             FaultEvent::ClientRestart { client } => client_restart::happen(run, client),
             FaultEvent::ClientPause { client, ref held } => client_pause::happen(run, client, held),
             FaultEvent::ClientResume { client } => client_pause::end(run, client),
+            FaultEvent::Cancel { client } => cancel::happen(run, client),
             FaultEvent::Overrun { client }
             | FaultEvent::ClientSkew { client, .. }
             | FaultEvent::ClientDrift { client, .. } => run.client(client),

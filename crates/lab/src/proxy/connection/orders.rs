@@ -21,6 +21,8 @@ pub(in super::super) enum Order {
         lose: bool,
         done: Answer<()>,
     },
+    /// The server learns that the client has gone, though it owes it a reply.
+    HangUp(Answer<()>),
 }
 
 impl Connection {
@@ -72,6 +74,10 @@ impl Connection {
                     // Bytes that are held would keep the server in the dark.
                     self.end().await;
                 }
+                let _ = done.send(Ok(()));
+            }
+            Order::HangUp(done) => {
+                self.end().await;
                 let _ = done.send(Ok(()));
             }
         }

@@ -50,6 +50,8 @@ pub struct FaultInfo {
 pub enum Beside {
     /// Commands that wait for replicas.
     Wait,
+    /// Commands that wait for elements of lists.
+    Pops,
     /// Clients that listen to a channel.
     Messages,
     /// Another fault.
@@ -94,6 +96,7 @@ macro_rules! faults {
         },)*];
     };
     (beside Wait) => { Beside::Wait };
+    (beside Pops) => { Beside::Pops };
     (beside Messages) => { Beside::Messages };
     (beside $fault:ident) => { Beside::Fault(Fault::$fault) };
 }
@@ -107,6 +110,8 @@ faults! {
         "the first two clients are workers of one process and use one owner id";
     ClientPause "client-pause" Stops, ticks(1, 1), []:
         "a client stops for up to size ticks while clocks and servers go on";
+    Cancel "cancel" None, NO_SIZE, []:
+        "a caller interrupts its operation where it waits; it fails, at once or after the file's clean-up, and what it sent still arrives";
     Overrun "overrun" None, NO_SIZE, []:
         "a holder's work outlasts its lease by any time";
     Delay "delay" HoldsUp, ticks(1, 1), []:
@@ -129,13 +134,13 @@ faults! {
         "the same, but the server comes back after size ticks and not before: longer than a lease, as Redlock asks for";
     NodeFlush "node-flush" None, NO_SIZE, [MinReplicas]:
         "all keys of a server are deleted while it goes on (FLUSHALL, or eviction of all of them)";
-    NodePause "node-pause" HoldsUp, ticks(1, 1), [Wait MinReplicas]:
+    NodePause "node-pause" HoldsUp, ticks(1, 1), [Wait Pops MinReplicas]:
         "a server stops for up to size ticks; requests wait and are applied afterwards";
     ClientSkew "client-skew" None, ticks(2, 0), []:
         "a client's wall clock steps by size ticks, ahead or back, at any time";
     ClientDrift "client-drift" None, ticks(1, 0), []:
         "in one tick a client's clock stands still or advances twice";
-    ClockJump "clock-jump" None, ticks(0, 1), [Wait]:
+    ClockJump "clock-jump" None, ticks(0, 1), [Wait Pops]:
         "a server's clock jumps size ticks, forward or back";
     Failover "failover" Breaks, writes(1), []:
         "a server dies for good and its replica, which may lack the last size writes, takes its place";

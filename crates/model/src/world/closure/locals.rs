@@ -121,6 +121,9 @@ impl Closure {
         inputs.extend((1..=self.needs.advance_max).map(Symbolic::Advance));
         inputs.extend((0..self.messages.len() as u16).map(Symbolic::Message));
         inputs.extend((0..self.exchanges.len() as u16).map(Symbolic::Exchange));
+        if self.needs.cancels && facade.can_be_cancelled() {
+            inputs.push(Symbolic::Cancel);
+        }
         if facade.fences != 0 {
             let all = self.needs.renumberings().into_iter();
             let told = all.filter(|renumbering| renumbering.is_for_all());
@@ -285,6 +288,7 @@ impl Closure {
             | Symbolic::Reply { .. }
             | Symbolic::Message(_)
             | Symbolic::Exchange(_)
+            | Symbolic::Cancel
             | Symbolic::Renumber(_) => false,
         }
     }

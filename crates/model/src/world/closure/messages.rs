@@ -10,7 +10,7 @@ use super::{Closure, ClosureError, Command, LocalCommand};
 use crate::lock::{Kept, sends_kept};
 use crate::world::program::ClientProgram;
 use crate::world::symbols::{self, GENERATIONS, KEPT_BITS, Renaming, Retirement, ToLocal};
-use crate::world::{scripts, unmodelled, wait};
+use crate::world::{pops, scripts, unmodelled, wait};
 
 impl Closure {
     pub(super) fn add_local_command(
@@ -40,6 +40,8 @@ impl Closure {
             return Err(ClosureError::Stopped);
         }
         wait::ticks(argv, self.needs.step_ms).map_err(not_modelled)?;
+        let sends = |what: String| not_modelled(format!("sends {what}"));
+        pops::ticks(argv, self.needs.step_ms).map_err(sends)?;
         if let Some((channel, _)) = subscription(argv) {
             self.listen(channel)
                 .map_err(|what| ClosureError::NotModelled {
@@ -47,7 +49,7 @@ impl Closure {
                     what,
                 })?;
         }
-        if let Some(ms) = wait::timeout_ms(argv) {
+        if let Some(ms) = wait::timeout_ms(argv).or(pops::timeout_ms(argv)) {
             self.note_duration(ms, line);
         }
         let script = argv.get(1).and_then(|text| program.script_name(text));
@@ -146,6 +148,20 @@ impl Closure {
             return Vec::new();
         }
         waits
+    }
+
+    /// Of each command that is a BLPOP, in how many ticks it gives up; nothing at all if
+    /// none is.
+    pub fn pops(&self) -> Vec<Option<u8>> {
+        let ticks = |command: &Command| {
+            let ticks = pops::ticks(&command.argv, self.needs.step_ms);
+            ticks.unwrap_or_default()
+        };
+        let pops: Vec<_> = self.commands.items().iter().map(ticks).collect();
+        if pops.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        pops
     }
 
     /// The number of an argv's family.
@@ -269,6 +285,13 @@ impl Closure {
                     intern(&mut self.replies, &Reply::Int(count), "set of replies")?,
                 ));
             }
+        }
+        // A BLPOP that waits in vain.
+        let pops = self.pops();
+        for (id, _) in pops.iter().enumerate().filter(|(_, pop)| pop.is_some()) {
+            let family = self.commands.get(id as u16).family;
+            let nothing = intern(&mut self.replies, &Reply::Nil, "set of replies")?;
+            reach.insert((family, nothing));
         }
         let mut open: Vec<(u16, u16)> = reach.iter().copied().collect();
         while let Some((family, reply)) = open.pop() {

@@ -72,6 +72,8 @@ pub struct Needs {
     pub jumps: u8,
     /// Message slots of one client.
     pub slots: u8,
+    /// Callers may interrupt what runs.
+    pub cancels: bool,
     /// Servers ask for a replica to write, and may lack it.
     pub refusing: bool,
     /// Clients A and B use one owner id.
@@ -493,19 +495,23 @@ impl Closure {
         }
     }
 
-    /// What is published goes to replicas as well, and a WAIT would see it.
+    /// What is published goes to replicas as well, and a WAIT would see it. What a BLPOP
+    /// takes is a write of its own behind another command.
     ///
     /// # Errors
-    /// If the lock publishes, or subscribes, and sends WAIT.
+    /// If the lock does two of these: it publishes or subscribes, sends WAIT, sends BLPOP.
     fn check_messages(&self) -> Result<(), ClosureError> {
         let messages = self.channel.is_some() || !self.messages.is_empty();
-        if !messages || self.waits().is_empty() {
-            return Ok(());
-        }
+        let (waits, pops) = (!self.waits().is_empty(), !self.pops().is_empty());
+        let both = match (waits, pops, messages) {
+            (true, true, _) => "WAIT beside BLPOP",
+            (true, _, true) => "WAIT beside messages",
+            (_, true, true) => "BLPOP beside messages",
+            _ => return Ok(()),
+        };
         Err(ClosureError::NotModelled {
             at: self.at(0),
-            what: "the lock sends WAIT beside messages, which the model does not follow together"
-                .into(),
+            what: format!("the lock sends {both}, which the model does not follow together"),
         })
     }
 

@@ -175,6 +175,7 @@ impl ConcreteRun<'_> {
             Symbolic::Reply { thread, .. } => self.delivered(thread)?,
             Symbolic::Message(_) => self.heard()?,
             Symbolic::Exchange(number) => self.exchanged(client, number)?,
+            Symbolic::Cancel => Input::Cancel,
             Symbolic::Renumber(_) => {
                 return Err(mismatch(self.at, input, "no program gets it"));
             }

@@ -44,6 +44,7 @@ impl ConcreteRun<'_> {
             Move::Resume { client } => {
                 self.strike(client, |client| FaultEvent::ClientResume { client });
             }
+            Move::Cancel { client } => self.fault(FaultEvent::Cancel { client }),
             Move::Overrun { client } => self.fault(FaultEvent::Overrun { client }),
             Move::Skew { client, skew } => {
                 let ticks = self.world.tables.needs.skews[usize::from(skew)];
@@ -100,6 +101,7 @@ impl ConcreteRun<'_> {
             | Move::Execute { .. }
             | Move::Deliver { .. }
             | Move::Acknowledge { .. }
+            | Move::HangUp { .. }
             | Move::Lose { .. }
             | Move::PauseAfter { .. }
             | Move::Refuse { .. }

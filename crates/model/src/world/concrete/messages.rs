@@ -79,10 +79,14 @@ impl ConcreteRun<'_> {
         }
     }
 
-    /// A message is another one now. Its content stays, unless the connection broke or
-    /// a WAIT is answered.
+    /// A message is another one now. Its content stays, unless the connection broke, a
+    /// WAIT is answered, or a BLPOP gives up.
     fn turn_into(&mut self, parcel: &mut Parcel, message: Message) {
         match (&parcel.cargo, message.content) {
+            (Cargo::Request(_), Content::Reply(_)) if parcel.message.turn > 0 => {
+                self.log(executed(parcel, &Reply::Nil), None);
+                parcel.cargo = Cargo::Reply(Reply::Nil);
+            }
             (Cargo::Request(_), Content::Reply(reply)) => {
                 let acknowledged = reply == self.world.tables.acknowledged[1];
                 if !acknowledged {
@@ -277,10 +281,12 @@ impl ConcreteRun<'_> {
         }
     }
 
-    /// The WAIT that was taken is not answered yet.
-    pub(super) fn hold_wait_back(&mut self) -> Result<(), ConcreteError> {
+    /// The WAIT, or the BLPOP, that was taken is not answered yet.
+    pub(super) fn hold_back(&mut self) -> Result<(), ConcreteError> {
         let parcel = self.taken()?;
-        self.find_lacking(&parcel);
+        if !self.world.tables.pops() {
+            self.find_lacking(&parcel);
+        }
         let block = Event::Block {
             client: parcel.client as u8,
             node: parcel.message.node,
@@ -288,6 +294,18 @@ impl ConcreteRun<'_> {
         };
         self.log(block, None);
         self.hand = Some(parcel);
+        Ok(())
+    }
+
+    /// The server learns that the client of the BLPOP that was taken has gone.
+    pub(super) fn hang_up(&mut self) -> Result<(), ConcreteError> {
+        let parcel = self.taken()?;
+        let event = Event::HangUp {
+            client: parcel.client as u8,
+            node: parcel.message.node,
+            message: parcel.id,
+        };
+        self.log(event, None);
         Ok(())
     }
 

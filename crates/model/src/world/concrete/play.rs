@@ -58,7 +58,8 @@ impl ConcreteRun<'_> {
                 return Err(ConcreteError::BetweenTicks { what });
             }
             Note::Drew { how } => self.draw(how),
-            Note::Blocked => self.hold_wait_back()?,
+            Note::Blocked => self.hold_back()?,
+            Note::HungUp => self.hang_up()?,
             Note::Acknowledged {
                 client,
                 node,

@@ -75,7 +75,7 @@ impl Reading<'_> {
             (Reply::Status(line) | Reply::Error(line), Reply::Bulk(claimed)) => {
                 claimed.contains(&text::MARK) && self.is_text(line.as_bytes(), claimed, meaning)
             }
-            // Integers that stand for times and fences are symbols.
+            // Integers that stand for times, fences and high counts are symbols.
             (Reply::Int(number), Reply::Bulk(claimed)) => {
                 let digits = number.to_string();
                 text::only_symbol(claimed).is_some()
@@ -226,6 +226,11 @@ impl Reading<'_> {
             Symbol::Fence(_) | Symbol::FenceCount(_) => {
                 let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
                 (digits > 0).then(|| &text[digits..])
+            }
+            Symbol::Many(least) | Symbol::ManyCount(least) => {
+                let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+                let count: i64 = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
+                (count >= i64::from(least)).then(|| &text[digits..])
             }
         }
     }

@@ -49,7 +49,8 @@ impl<L: Log> Successor<'_, L> {
         if own {
             self.state.set(fields.late, 0);
         }
-        let hampers = matches!(input, Symbolic::Fail { .. }) || emitted.abandoned != 0;
+        let hampers = matches!(input, Symbolic::Fail { .. } | Symbolic::Cancel);
+        let hampers = hampers || emitted.abandoned != 0;
         if hampers && world.tables.facts[usize::from(before)].holds > 0 {
             self.state
                 .set(fields.hampered, usize::from(fields.hampered.exists()));
@@ -224,7 +225,8 @@ impl<L: Log> Successor<'_, L> {
             message.awaited = false;
             let request = matches!(message.content, Content::Request(_));
             let listens = world.is_of_subscription(message);
-            request && message.blocked.is_none() && !message.held && !listens
+            let held_back = message.blocked.is_some() && message.turn == 0;
+            request && !held_back && !message.held && !listens
         });
     }
 
@@ -468,6 +470,14 @@ impl World {
             let mut step = Successor::fault(self, state, Fault::ClientPause);
             step.pause(index);
             step.finish(Move::Pause { client }, visit);
+        }
+        let class = state.get(fields.local) as u16;
+        if self.left(state, Fault::Cancel) > 0
+            && self.tables.step(class, Symbolic::Cancel).is_some()
+        {
+            let mut step = Successor::fault(self, state, Fault::Cancel);
+            step.feed(index, Symbolic::Cancel);
+            step.finish(Move::Cancel { client }, visit);
         }
         if self.left(state, Fault::Overrun) > 0 && self.must_end(state, index) {
             let mut step = Successor::fault(self, state, Fault::Overrun);

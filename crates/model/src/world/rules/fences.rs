@@ -13,6 +13,7 @@ use crate::world::closure::Execution;
 use crate::world::fences::{self, Draw, LOSING, Renumbering, highest};
 use crate::world::log::{Log, Note};
 use crate::world::message::Content;
+use crate::world::tables::NONE;
 use crate::world::world::World;
 
 /// What the guarded resource knows of a hold: it came without a fence.
@@ -34,13 +35,19 @@ impl<L: Log> Successor<'_, L> {
             // The counter is gone, and begins with 1 again.
             let rank = handed - 1;
             let sunk = Renumbering::Sink(if rank < LOSING { rank } else { UNRANKED });
-            return match rank {
-                0 => execution,
-                _ => Execution {
-                    after: world.tables.renumbered_keyspace(sunk, execution.after),
-                    reply: world.tables.renumbered_reply(sunk, execution.reply),
-                    ..execution
-                },
+            if rank == 0 {
+                return execution;
+            }
+            let after = world.tables.renumbered_keyspace(sunk, execution.after);
+            let reply = world.tables.renumbered_reply(sunk, execution.reply);
+            if after == NONE || reply == NONE {
+                self.overflow |= OVERFLOW_TABLE;
+                return execution;
+            }
+            return Execution {
+                after,
+                reply,
+                ..execution
             };
         }
         let how = match world.tables.needs.losing {
@@ -86,10 +93,15 @@ impl<L: Log> Successor<'_, L> {
                 });
             }
         }
+        let mut missing = false;
         for client in 0..world.clients.len() {
             self.rewrite_messages(client, |message| {
                 if let Content::Reply(reply) = message.content {
-                    message.content = Content::Reply(world.tables.renumbered_reply(how, reply));
+                    // What the tables lack does not stay as it is: the world stops there.
+                    match world.tables.renumbered_reply(how, reply) {
+                        NONE => missing = true,
+                        renumbered => message.content = Content::Reply(renumbered),
+                    }
                 }
                 true
             });
@@ -103,6 +115,9 @@ impl<L: Log> Successor<'_, L> {
                 Some((after, _)) => self.state.set(local, usize::from(after)),
                 None => self.overflow |= OVERFLOW_TABLE,
             }
+        }
+        if missing {
+            self.overflow |= OVERFLOW_TABLE;
         }
         let before = self.state.get(world.highest) as u8;
         let after = highest::renumbered(before, how);

@@ -17,6 +17,7 @@ mod node_down;
 mod nodes;
 mod partition;
 mod properties;
+mod queue;
 mod release;
 mod subscriptions;
 mod time;
@@ -271,6 +272,7 @@ impl<'w, L: Log> Successor<'w, L> {
 
     fn finish(mut self, step: Move, visit: &mut Visit<'_, L>) {
         self.swallow();
+        self.close_ranks();
         self.watch_holders();
         let transition = Transition {
             action: step.encode(),

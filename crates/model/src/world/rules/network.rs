@@ -6,7 +6,7 @@ use super::{
 };
 use crate::world::catalogue::Fault;
 use crate::world::client::Symbolic;
-use crate::world::closure::{MISSING, Missing};
+use crate::world::closure::{Execution, MISSING, Missing};
 use crate::world::config::SLOTS;
 use crate::world::layout::State;
 use crate::world::log::{Fate, Log, Note};
@@ -31,6 +31,7 @@ impl<L: Log> Successor<'_, L> {
             allowance: 0,
             old: world.uses_old(&self.state, client, usize::from(node)),
             blocked: None,
+            turn: 0,
             held: false,
             place: 0,
             more: false,
@@ -151,7 +152,7 @@ impl<L: Log> Successor<'_, L> {
                 message.awaited = false;
             }
             let request = matches!(message.content, Content::Request(_));
-            message.awaited || (request && message.blocked.is_none())
+            message.awaited || (request && (message.blocked.is_none() || message.turn > 0))
         });
     }
 
@@ -228,6 +229,12 @@ impl<L: Log> Successor<'_, L> {
             self.overflow |= OVERFLOW_POISON;
             return;
         }
+        if let Some(ticks) = world.tables.pop(command)
+            && execution.reply == world.tables.nothing
+        {
+            self.enqueue(client, message, ticks);
+            return;
+        }
         if execution.rounded {
             world.reached.round();
         }
@@ -239,25 +246,7 @@ impl<L: Log> Successor<'_, L> {
             None => *execution,
         };
         let execution = &execution;
-        self.log.note(|| Note::Executed {
-            server,
-            message,
-            execution: *execution,
-            alone: refuses,
-            way,
-        });
-        self.judge_effect(client, &message, execution);
-        let stored = |keyspace: u16| world.tables.stored(usize::from(keyspace));
-        let changes = stored(execution.after) != stored(keyspace) || execution.counted;
-        if message.old {
-            self.state.set(node.old, usize::from(execution.after));
-        } else {
-            let node = usize::from(message.node);
-            self.write_to(node, usize::from(execution.after), changes);
-        }
-        self.log.note(|| Note::Left { to: server });
-        self.note_command(client, &message, changes);
-        self.note_freedom(keyspace, execution.after);
+        self.carry_out(client, &message, execution, (refuses, way));
         let subscription = world.tables.subscription(command);
         if let Some(begins) = subscription {
             self.subscribe(client, message.node, begins);
@@ -281,7 +270,41 @@ impl<L: Log> Successor<'_, L> {
         if execution.published != 0 {
             self.publish(message.node, execution.published);
         }
+        self.serve(&message);
         self.judge_the_dead();
+    }
+
+    /// The server has this of the request that was taken; `alone` and `way` as in
+    /// [`Note::Executed`].
+    pub(super) fn carry_out(
+        &mut self,
+        client: usize,
+        message: &Message,
+        execution: &Execution,
+        (alone, way): (bool, u8),
+    ) {
+        let node = self.world.nodes[usize::from(message.node)];
+        let server = if message.old { node.old } else { node.keyspace };
+        let keyspace = self.state.get(server) as u16;
+        self.log.note(|| Note::Executed {
+            server,
+            message: *message,
+            execution: *execution,
+            alone,
+            way,
+        });
+        self.judge_effect(client, message, execution);
+        let stored = |keyspace: u16| self.world.tables.stored(usize::from(keyspace));
+        let changes = stored(execution.after) != stored(keyspace) || execution.counted;
+        if message.old {
+            self.state.set(node.old, usize::from(execution.after));
+        } else {
+            let node = usize::from(message.node);
+            self.write_to(node, usize::from(execution.after), changes);
+        }
+        self.log.note(|| Note::Left { to: server });
+        self.note_command(client, message, changes);
+        self.note_freedom(keyspace, execution.after);
     }
 
     fn deliver(&mut self, client: usize, slot: usize, message: Message, more: bool) {
@@ -318,6 +341,7 @@ impl<L: Log> Successor<'_, L> {
                     message.allowance = 0;
                     message.old = false;
                     message.blocked = None;
+                    message.turn = 0;
                     message.held = false;
                     return message.awaited;
                 }
@@ -341,6 +365,10 @@ impl World {
             };
             let place = slot as u8;
             if message.held {
+                continue;
+            }
+            if message.turn > 0 {
+                self.queue_moves(state, index, slot, message, visit);
                 continue;
             }
             if message.blocked.is_some() {

@@ -113,7 +113,7 @@ impl World {
                     step.deafen(usize::from(client), node);
                 }
                 step.rewrite_messages(usize::from(client), |message| {
-                    message.held || message.node != node
+                    message.held || message.node != node || message.turn > 0
                 });
                 step.finish(Move::Cut { client, node }, visit);
             }

@@ -190,12 +190,20 @@ impl<L: Log> Successor<'_, L> {
             return;
         }
         let held = self.nodes_where(|holders| holders.locked != 0) > 0;
-        let asleep = |client: &usize| {
-            let facts = world.facts(&self.state, *client);
-            let waits = facts.waits && facts.phase == Phase::Acquiring;
-            waits && world.runs(&self.state, *client) && !world.is_told(&self.state, *client)
+        let acquires = |client: usize| {
+            let acquiring = world.facts(&self.state, client).phase == Phase::Acquiring;
+            acquiring && world.runs(&self.state, client)
         };
-        if !held && (0..world.clients.len()).any(|client| asleep(&client)) {
+        let asleep = |client: usize| {
+            let waits = world.facts(&self.state, client).waits;
+            acquires(client) && waits && !world.is_told(&self.state, client)
+        };
+        let mut clients = 0..world.clients.len();
+        // An element wakes one of those who wait in a queue, and that one can pass it on.
+        let queues = |client| acquires(client) && world.is_held_back(&self.state, client);
+        let awake = |client| acquires(client) && !queues(client) && !asleep(client);
+        let forgotten = clients.clone().any(queues) && !clients.clone().any(awake);
+        if !held && (forgotten || clients.any(asleep)) {
             self.violate(Safety::NoLostWakeUp);
         }
     }

@@ -35,6 +35,7 @@ impl<L: Log> Successor<'_, L> {
         for client in 0..world.clients.len() {
             self.tick_messages(client);
         }
+        self.lose_what_was_in_vain();
         for client in 0..world.clients.len() {
             self.tick_grace(client);
         }
@@ -86,8 +87,9 @@ impl<L: Log> Successor<'_, L> {
                 Content::Reply(id) => Content::Reply(tables.age_reply[usize::from(id)]),
                 same @ (Content::Broken | Content::Refused | Content::Published(_)) => same,
             };
+            let heard = tables.tick_pop(message);
             tables.tick_wait(message);
-            true
+            heard
         });
     }
 
@@ -233,7 +235,7 @@ impl World {
         message.allowance > 0
             || message.place > 1
             || message.held
-            || message.blocked.is_some()
+            || message.blocked.is_some() && !self.hears_of_end(state, client, message)
             || message.awaited && self.spins(state, client, message.thread)
             || self.stuck(state, client, message)
     }

@@ -78,6 +78,8 @@ impl Tables {
             opens,
             waits,
             acknowledged,
+            pops,
+            nothing,
             subscriptions,
             publications,
             holders_own,
@@ -112,6 +114,9 @@ impl Tables {
             (renumbered_keyspace, renumbered_reply, reply_fences).hash(&mut feed);
         }
         (mask_index, kept, masks, waits, acknowledged).hash(&mut feed);
+        if !pops.is_empty() {
+            (pops, nothing).hash(&mut feed);
+        }
         (counts_leases, spins, opens, has_modes).hash(&mut feed);
         let ways: BTreeMap<_, _> = closure.ways.iter().collect();
         let heard: BTreeMap<_, _> = closure.heard.iter().collect();

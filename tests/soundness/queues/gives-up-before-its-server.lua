@@ -1,0 +1,30 @@
+-- Class: queues
+-- Check: --assume none
+-- Truth: no-lost-wake-up violated
+-- Truth: mutual-exclusion-belief holds
+-- Because: the command's own time-out is shorter than that of BLPOP. The client ends its
+-- connection and tries again. Until the server knows, it can hand an element to the connection
+-- that has ended, and the next BLPOP, without a time-out of its own, finds nothing.
+return {
+  keys = { lock = "{key}", queue = { "{key}:signal" } },
+  scripts = {
+    give = [[
+      if redis.call("GET", KEYS[1]) ~= ARGV[1] then return 0 end
+      redis.call("DEL", KEYS[1], KEYS[2])
+      redis.call("RPUSH", KEYS[2], ARGV[1])
+      redis.call("PEXPIRE", KEYS[2], ARGV[2])
+      return 1
+    ]],
+  },
+
+  acquire = function(lock)
+    if redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return held() end
+    on(lock.nodes[1], { timeout = 500 }).redis("BLPOP", lock.key .. ":signal", 0)
+    if redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl) then return held() end
+    return busy()
+  end,
+
+  release = function(lock)
+    return script("give", { lock.key, lock.key .. ":signal" }, { lock.token, lock.ttl }) == 1
+  end,
+}
