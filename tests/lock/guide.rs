@@ -33,6 +33,8 @@ fn snippets() -> Vec<(String, String, usize)> {
     found
 }
 
+const BODY: &str = "acquire = function() return held() end, release = function() return true end }";
+
 /// The table of commands, as the guide shows it.
 fn commands_in_the_model() -> String {
     let dialect = Dialect::default();
@@ -163,10 +165,21 @@ fn whole_files_acquire_renew_and_release() {
 }
 
 #[test]
+fn fragments_of_scripts_compile() {
+    let parts = snippets();
+    let scripts: Vec<_> = parts.iter().filter(|s| s.0 == "script").collect();
+    assert_eq!(scripts.len(), 1);
+    for (_, text, line) in scripts {
+        let file = format!("return {{ scripts = {{ s = [[{text}]] }},\n{BODY}");
+        LockFile::from_text("my-lock.lua", &file, None).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+}
+
+#[test]
 fn fragments_run_as_the_body_of_an_acquire() {
     let parts = snippets();
     let fragments: Vec<_> = parts.iter().filter(|s| s.0 == "fragment").collect();
-    assert_eq!(fragments.len(), 7);
+    assert_eq!(fragments.len(), 8);
     for (_, text, _) in fragments {
         let mut p = start_text(&format!(
             "return {{ scripts = {{ 'release_if_owner' }}, acquire = function(lock)\n\
