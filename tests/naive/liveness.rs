@@ -149,7 +149,8 @@ fn whoever_starves_here_starves_in_the_pipeline_and_never_earlier() {
             println!("{name} {words:?}: {both:?}");
             compared += 1;
             holds += usize::from(both.naive.is_none());
-            // The pipeline's states remember more, so that a round may begin later there.
+            // The pipeline keeps apart states that are one here, so a round may begin later there
+            // (docs/model.md, "Endless runs").
             let same = both.pipeline.is_some() == both.naive.is_some();
             exact += usize::from(both.pipeline == both.naive);
             if !same || both.pipeline < both.naive {

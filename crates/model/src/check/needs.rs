@@ -20,7 +20,8 @@ pub(super) const REACH_MAX: i64 = 64;
 
 /// These strike one client, and would have to strike a whole process. Which clients use one
 /// owner id the file says.
-const BESIDE_NO_CALLERS: [Fault; 5] = [
+const BESIDE_NO_CALLERS: [Fault; 6] = [
+    Fault::Cancel,
     Fault::SharedOwner,
     Fault::ClientSkew,
     Fault::ClientDrift,

@@ -282,7 +282,8 @@ impl World {
 
     /// Who comes to rest leaves nothing behind.
     pub(super) fn judge_rest(&self, before: &State, transition: &mut Transition<State>) {
-        if !self.config.tidy {
+        // What is beyond the model is not known: nothing of it has come to rest.
+        if !self.config.tidy || transition.overflow != 0 {
             return;
         }
         let after = &transition.state;
