@@ -303,6 +303,8 @@ fn normal(setup: &Setup, mut state: State) -> State {
                 .map(|(key, value, end)| (key, value, end.map(|end| server.life(end))))
                 .collect();
             server.clear();
+            // None of the locks that are asked sends EVALSHA.
+            server.forget_scripts();
             server.set_clock(epoch_ms);
             for (key, value, life) in entries {
                 let end = life.map(|life| server.end_of(life));

@@ -53,3 +53,30 @@ async fn what_a_server_sent_on_a_connection_that_ended_is_not_taken_for_what_it_
     }
     assert!(replayed > 4, "{replayed}");
 }
+
+#[tokio::test]
+async fn what_still_waits_at_a_server_when_a_trace_ends_takes_nothing_from_the_next() {
+    let (file, sizes) = (builtin("token-signalled"), small("token-signalled"));
+    let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
+    let walks = checker.walks(&set("cancel", sizes.ttl_ticks), 0..30, 40);
+    let mut pool = GatePool::new(gate());
+    let mut waiting = 0;
+    for walk in walks.unwrap() {
+        let verdict = pool.replay(&walk, "token-signalled").await.verdict;
+        assert!(verdict.is_reproduced(), "{verdict:?}");
+        waiting += usize::from(is_held_back_at_the_end(&walk));
+    }
+    assert!(waiting > 2, "{waiting}");
+}
+
+fn is_held_back_at_the_end(walk: &Trace) -> bool {
+    let mut held = Vec::new();
+    for step in &walk.steps {
+        match &step.event {
+            Event::Block { client, .. } => held.push(*client),
+            Event::Execute { client, .. } => held.retain(|other| other != client),
+            _ => {}
+        }
+    }
+    !held.is_empty()
+}

@@ -746,3 +746,22 @@ fn finer_ticks_leave_times_as_long_as_they_were() {
     };
     assert_eq!(sizes.clone().fitted(&file, chosen, &never), sizes);
 }
+
+#[test]
+fn a_walk_ends_before_it_needs_letters_that_its_tokens_do_not_have() {
+    let file = LockFile::from_text(
+        "equal-scores.lua",
+        include_str!("../soundness/scores/equal-scores.lua"),
+        None,
+    )
+    .unwrap();
+    let sizes = sizes(&file, 2);
+    let mut checker = Checker::new(&file, options(&sizes, 1)).unwrap();
+    let lengths = |walks: Vec<lockproof_trace::Trace>| -> Vec<usize> {
+        walks.iter().map(|walk| walk.steps.len()).collect()
+    };
+    let walks = checker.walks(&set("cancel client-skew", 3), 1..60, 60);
+    let lengths = lengths(walks.unwrap());
+    assert!(lengths.iter().any(|steps| *steps < 45), "{lengths:?}");
+    assert!(lengths.iter().any(|steps| *steps > 55), "{lengths:?}");
+}

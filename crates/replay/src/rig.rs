@@ -6,6 +6,7 @@ use lockproof_lab::binaries::Binary;
 use lockproof_lab::client::protocol::{ClockMode, Feature, FromClient, Init, PROTOCOL, ToClient};
 use lockproof_lab::client::{ClientError, ClientProcess};
 use lockproof_lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
+use lockproof_redis::Reply;
 use lockproof_trace::{Trace, owner_name, owner_of};
 use tokio::task::JoinSet;
 
@@ -231,6 +232,9 @@ impl Rig {
             if server.pid().is_none() {
                 server.restart().await?;
             }
+        }
+        for server in &self.fleet.servers {
+            end_blocked_clients(server).await?;
         }
         // What empties them is a write.
         self.ask_for_replicas("0").await?;
@@ -530,5 +534,45 @@ fn can_be_reset(process: &ClientProcess) -> bool {
 impl From<ClientError> for Stop {
     fn from(error: ClientError) -> Self {
         Self::Failed(error.into())
+    }
+}
+
+/// Ends connections on which a command of the last trace still waits: its proxy keeps them, as a
+/// machine that is gone does, and the next trace's elements would go there.
+async fn end_blocked_clients(server: &Server) -> Result<(), GateError> {
+    let Reply::Bulk(list) = server
+        .command(&["CLIENT", "LIST", "TYPE", "NORMAL"])
+        .await?
+    else {
+        return Ok(());
+    };
+    let list = String::from_utf8_lossy(&list).into_owned();
+    for id in list.lines().filter_map(blocked) {
+        // It may have ended by itself.
+        server.command(&["CLIENT", "KILL", "ID", id]).await?;
+    }
+    Ok(())
+}
+
+/// The id of a client that a line of CLIENT LIST says is blocked
+/// (<https://redis.io/docs/latest/commands/client-list/>).
+fn blocked(line: &str) -> Option<&str> {
+    let field = |name: &str| {
+        let mut words = line.split(' ');
+        words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
+    field("flags")?.contains('b').then(|| field("id"))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blocked;
+
+    #[test]
+    fn who_waits_for_an_element_is_told_by_its_flags() {
+        let line = "id=7 addr=127.0.0.1:5 laddr=127.0.0.1:6 name= age=1 flags=b db=0 cmd=blpop";
+        assert_eq!(blocked(line), Some("7"));
+        assert_eq!(blocked(&line.replace("flags=b", "flags=N")), None);
+        assert_eq!(blocked(""), None);
     }
 }

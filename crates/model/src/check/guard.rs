@@ -53,12 +53,14 @@ impl Checker<'_> {
             if (self.options.explore.should_stop)() {
                 return Ok(());
             }
-            let moves = random_walk(&world, seed, length);
+            let mut moves = random_walk(&world, seed, length);
             let config = self.config(set);
-            match concrete::verify(&world, self.file, &config, &moves, seed) {
-                // Random tokens may lie otherwise than the path has it.
-                Err(ConcreteError::BetweenTicks { .. }) => {}
-                verified => verified?,
+            // Random tokens may lie otherwise than the path has it: up to there it is followed.
+            while let Err(error) = concrete::verify(&world, self.file, &config, &moves, seed) {
+                match error {
+                    ConcreteError::BetweenTicks { .. } if moves.pop().is_some() => {}
+                    error => return Err(error.into()),
+                }
             }
         }
         Ok(())
