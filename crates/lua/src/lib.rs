@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `lexer`, `parser`, `ast`, `compile`, `code` | from the text to instructions |
 //! | `value`, `heap`, `text` | values; memory as numbered lists; texts with symbols |
-//! | `model`, `arith`, `order`, `parts` | what may be learned of times, names, orders, and a server's TIME |
+//! | `model`, `arith`, `compare`, `order`, `parts` | what may be learned of times, names, orders, and a server's TIME |
 //! | `vm`, `ops` | the run |
 //! | `machine` | a program's whole state: made, settled, written down |
 //! | `fields` | where a text names a field, for messages |
@@ -27,6 +27,7 @@
 mod arith;
 mod ast;
 mod code;
+mod compare;
 mod compile;
 mod error;
 mod fields;
@@ -45,8 +46,9 @@ pub mod text;
 mod value;
 mod vm;
 
-pub use arith::{fence, fence_rank, same_text, time_order};
+pub use arith::{fence, fence_rank};
 pub use code::Code;
+pub use compare::{same_text, time_order};
 pub use error::{Refusal, RefusalKind, Returned, Stop, VmResult};
 pub use fields::field_line;
 pub use heap::{Function, Heap, Key, Store, Table};

@@ -3,6 +3,7 @@
 
 use super::arith::{self, Odd};
 use super::ast::Binary;
+use super::compare;
 use super::heap::Key;
 use super::model::Truth;
 use super::text::Text;
@@ -48,7 +49,7 @@ impl Vm<'_> {
                         && (known != text || lost)
                         && known.is_symbolic()
                     {
-                        match arith::equal_texts(known, text, &self.machine.clocks) {
+                        match compare::equal_texts(known, text, &self.machine.clocks) {
                             Ok(Truth::No) => {}
                             Ok(_) => return Err(self.refuse(RefusalKind::Rounding, TIME_AS_KEY)),
                             Err(refusal) => return Err(self.refused(refusal)),
@@ -355,7 +356,7 @@ impl Vm<'_> {
 
     /// Equality without metatables.
     pub(super) fn raw_equal(&self, a: &Value, b: &Value) -> VmResult<Truth> {
-        arith::equal(a, b, &self.machine.clocks).map_err(|refusal| self.refused(refusal))
+        compare::equal(a, b, &self.machine.clocks).map_err(|refusal| self.refused(refusal))
     }
 
     fn equals(&mut self, host: &mut dyn Host, a: &Value, b: &Value) -> VmResult<Truth> {
@@ -398,7 +399,7 @@ impl Vm<'_> {
         b: &Value,
         or_equal: bool,
     ) -> VmResult<Truth> {
-        match arith::below(a, b, or_equal, &self.machine.clocks) {
+        match compare::below(a, b, or_equal, &self.machine.clocks) {
             Ok(truth) => return Ok(truth),
             Err(Odd::Refused(refusal)) => return Err(self.refused(refusal)),
             Err(Odd::Type) => {}

@@ -228,7 +228,6 @@ impl<'a> Teller<'a> {
             2 => "clients A, B".into(),
             _ => format!("clients A to {last}"),
         };
-        let clients: String = clients;
         let clients = match (s.callers, s.shared_handle) {
             (2, true) => format!("{clients} (A and B: two callers of one process, one handle)"),
             (2, false) => format!("{clients} (A and B: two callers of one process)"),

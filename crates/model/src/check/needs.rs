@@ -6,7 +6,7 @@ use lockproof_lua::Scale;
 use lockproof_redis::{Dialect, ScriptEngine};
 use lockproof_trace::{self as trace, Setup};
 
-use crate::lock::{Config, Program, ServerKind};
+use crate::lock::{Callers, Config, Program, ServerKind};
 use crate::world::catalogue::{Beside, Fault, FaultInfo, Harm, Property, Safety, SizeUnit, Switch};
 use crate::world::closure::{Closure, ClosureError, Needs, Subject, Wanted};
 use crate::world::node::KeyRules;
@@ -37,7 +37,7 @@ impl Checker<'_> {
             nodes: sizes.nodes,
             ttl_ticks: sizes.ttl_ticks,
             reentrant: self.file.reentrant,
-            callers: self.file.callers,
+            callers: self.callers(),
             switches: set.to_vec(),
             order: self.order_in(set),
             at_ticks: false,
@@ -249,7 +249,7 @@ impl Checker<'_> {
             cancels: on(Fault::Cancel),
             refusing: on(Fault::MinReplicas),
             shared_owner: self.world_config(set).shares_owner(),
-            shared_handle: self.file.callers.handle && sizes.clients > 1,
+            shared_handle: self.callers().handle,
             losing: self.file.keys.has_fences() && self.world_config(set).loses_fences(),
         }
     }
@@ -280,12 +280,8 @@ impl Checker<'_> {
             replicas: u8::from(self.world_config(set).lag() > 0 || self.waits(set)),
             min_replicas: u8::from(find(set, Fault::MinReplicas).is_some()),
             shared_owner: self.world_config(set).shares_owner(),
-            callers: if self.file.callers.two && sizes.clients > 1 {
-                2
-            } else {
-                0
-            },
-            shared_handle: self.file.callers.handle && sizes.clients > 1,
+            callers: if self.callers().two { 2 } else { 0 },
+            shared_handle: self.callers().handle,
             server: self.file.server.name().map(str::to_owned),
         }
     }
@@ -295,7 +291,7 @@ impl Checker<'_> {
         let told = |what: &str, id| format!("{what} under {id} is not in the model yet");
         set.iter().find_map(|switch| {
             let FaultInfo { id, not_beside, .. } = switch.fault.info();
-            if self.file.callers.two && BESIDE_NO_CALLERS.contains(&switch.fault) {
+            if self.callers().two && BESIDE_NO_CALLERS.contains(&switch.fault) {
                 return Some(told("a process with two callers", id));
             }
             not_beside.iter().find_map(|beside| match beside {
@@ -313,6 +309,11 @@ impl Checker<'_> {
     fn listens(&self, set: &[Switch]) -> bool {
         let tables = self.tables.get(&self.needs(set));
         tables.is_some_and(|tables| tables.listens())
+    }
+
+    /// What the first two clients have in common.
+    fn callers(&self) -> Callers {
+        self.file.callers.among(self.options.sizes.clients)
     }
 
     /// The lock sends BLPOP.

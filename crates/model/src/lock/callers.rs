@@ -18,9 +18,18 @@ const SHAPE: &str = "`callers` must be 2, or {count = 2, owner = \"own\" or \"sh
                      two callers of one process; leave it out for one caller";
 
 impl Callers {
+    /// The same among so many clients: one alone has nobody to share anything with.
+    #[must_use]
+    pub fn among(self, clients: u8) -> Callers {
+        match clients {
+            0 | 1 => Callers::default(),
+            _ => self,
+        }
+    }
+
     /// The other caller of a client's process, if it has one.
-    pub fn partner(self, client: usize, clients: usize) -> Option<usize> {
-        (self.two && clients > 1 && client < 2).then(|| 1 - client)
+    pub fn partner(self, client: usize) -> Option<usize> {
+        (self.two && client < 2).then(|| 1 - client)
     }
 }
 

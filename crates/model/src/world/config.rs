@@ -123,7 +123,7 @@ impl WorldConfig {
 
     /// Clients A and B are two workers of one process, with one owner id.
     pub fn shares_owner(&self) -> bool {
-        self.switch(Fault::SharedOwner).0 > 0 || self.callers.owner && self.clients > 1
+        self.switch(Fault::SharedOwner).0 > 0 || self.callers.owner
     }
 
     /// The value of `silent` at which a replica counts as gone.

@@ -244,8 +244,7 @@ impl World {
     /// The other caller of a client's process, if it has one.
     #[inline]
     pub fn partner(&self, client: usize) -> Option<usize> {
-        let callers = self.config.callers;
-        callers.partner(client, usize::from(self.config.clients))
+        self.config.callers.partner(client)
     }
 
     /// What strikes a process is told of its first caller.

@@ -4,18 +4,22 @@
 //! client and a server are numbers, and a step of either is one look-up.
 
 mod fingerprint;
+mod inputs;
+mod moves;
 
 use lockproof_redis::Reply;
 
 use crate::lock::{Kept, Mode, Op, Phase};
 
 use super::client::{Emitted, Facade, Limit, Symbolic, THREADS, Wait};
-use super::closure::{Closure, ClosureError, Command, Execution, Needs, retired};
+use super::closure::{Closure, ClosureError, Execution, Needs};
 use super::fences::{self, Renumbering};
 use super::minimise;
-use super::node::{Holders, Keyspace};
+use super::node::Holders;
 use super::spin;
-use super::symbols;
+use moves::{Messages, Moves, find_reply, keyspace_id};
+
+pub use inputs::InputSpace;
 
 pub use fingerprint::Fingerprint;
 
@@ -153,93 +157,6 @@ pub struct Tables {
     subscriptions: Vec<Option<bool>>,
     /// By the number of a publication: its messages that somebody can hear.
     publications: Vec<Vec<u16>>,
-}
-
-/// Inputs of the client automaton as consecutive numbers.
-#[derive(Clone, Copy, Debug, Hash)]
-pub struct InputSpace {
-    advance_max: usize,
-    replies: usize,
-    /// Most options of a choice.
-    options: usize,
-    messages: usize,
-    renumberings: usize,
-    exchanges: usize,
-    /// One if callers may interrupt what runs.
-    cancels: usize,
-}
-
-impl InputSpace {
-    fn of(closure: &Closure) -> InputSpace {
-        let inputs = closure.locals.iter().flat_map(|local| local.next.keys());
-        let chosen = inputs.map(|input| match input {
-            Symbolic::Choose { value, .. } => usize::from(*value),
-            _ => 0,
-        });
-        InputSpace {
-            advance_max: usize::from(closure.needs.advance_max),
-            replies: closure.local_replies.len(),
-            options: chosen.max().unwrap_or(0),
-            messages: closure.messages.len(),
-            exchanges: closure.exchanges.len(),
-            renumberings: if closure.rules.keys.has_fences() {
-                closure.needs.renumberings().len()
-            } else {
-                0
-            },
-            cancels: usize::from(closure.needs.cancels),
-        }
-    }
-
-    /// The input's number.
-    pub fn index(self, input: Symbolic) -> usize {
-        let skew = Op::ALL.len();
-        let advance = skew + 2;
-        let wake = advance + self.advance_max;
-        let choose = wake + THREADS;
-        let fail = choose + THREADS * self.options;
-        let reply = fail + THREADS * 2;
-        let message = reply + THREADS * self.replies;
-        match input {
-            Symbolic::Call(op) => op as usize,
-            Symbolic::Skew(ticks) => skew + usize::from(ticks < 0),
-            Symbolic::Advance(ticks) => advance + usize::from(ticks) - 1,
-            Symbolic::Wake(thread) => wake + usize::from(thread),
-            Symbolic::Choose { thread, value } => {
-                choose + usize::from(thread) * self.options + usize::from(value) - 1
-            }
-            Symbolic::Fail { thread, definite } => {
-                fail + usize::from(thread) * 2 + usize::from(definite)
-            }
-            Symbolic::Reply { thread, reply: r } => {
-                reply + usize::from(thread) * self.replies + usize::from(r)
-            }
-            Symbolic::Message(number) => message + usize::from(number),
-            Symbolic::Renumber(how) => message + self.messages + usize::from(how),
-            Symbolic::Exchange(number) => {
-                message + self.messages + self.renumberings + usize::from(number)
-            }
-            Symbolic::Cancel => message + self.messages + self.renumberings + self.exchanges,
-        }
-    }
-
-    /// How many inputs there are.
-    pub fn len(self) -> usize {
-        let of_a_thread = 1 + self.options + 2 + self.replies;
-        Op::ALL.len()
-            + 2
-            + self.advance_max
-            + THREADS * of_a_thread
-            + self.messages
-            + self.renumberings
-            + self.exchanges
-            + self.cancels
-    }
-
-    /// Never: the calls are always there.
-    pub fn is_empty(self) -> bool {
-        false
-    }
 }
 
 impl Tables {
@@ -592,201 +509,4 @@ fn facts_of(facade: &Facade) -> Facts {
         }
     }
     facts
-}
-
-/// What time and faults make of keyspaces.
-struct Moves {
-    tick: Vec<u16>,
-    jump: [Vec<u16>; 2],
-    retire: Vec<u16>,
-    renumbered: Vec<u16>,
-    holders: Vec<Holders>,
-    blurred: Vec<bool>,
-    flushed: Vec<u16>,
-    stored: Vec<u16>,
-}
-
-impl Moves {
-    fn lay_out(closure: &Closure) -> Moves {
-        let Needs {
-            ttl_ms,
-            step_ms,
-            clients,
-            jump,
-            ..
-        } = closure.needs;
-        let ids = 0..closure.keyspaces.len() as u16;
-        let map = |f: &dyn Fn(&Keyspace) -> Keyspace| -> Vec<u16> {
-            ids.clone().map(|id| keyspace_id(closure, id, f)).collect()
-        };
-        let mut retire = Vec::new();
-        for client in 0..clients {
-            for renaming in closure.renamings() {
-                retire.extend(ids.clone().map(|id| {
-                    match closure.wants_retirement(usize::from(id), client, &renaming) {
-                        true => keyspace_id(closure, id, |k| k.retire(client, &renaming)),
-                        false => NONE,
-                    }
-                }));
-            }
-        }
-        let mut renumbered = Vec::new();
-        if closure.needs.losing {
-            for how in closure.needs.renumberings() {
-                renumbered.extend(map(&|k| k.renumbered(how)));
-            }
-        }
-        let jumped = |direction: usize| {
-            if jump == 0 {
-                Vec::new()
-            } else {
-                map(&|k| {
-                    let [forward, back] = closure.jumps(k);
-                    if direction == 0 { forward } else { back }
-                })
-            }
-        };
-        let knows = !closure.rules.by_sha.is_empty();
-        let known = |f: &dyn Fn(&Keyspace) -> Keyspace| if knows { map(f) } else { Vec::new() };
-        let keyspaces = closure.keyspaces.items().iter();
-        Moves {
-            flushed: known(&|k| k.flushed()),
-            stored: known(&|k| k.stored()),
-            tick: map(&|k| closure.aged_keyspace(k)),
-            jump: [jumped(0), jumped(1)],
-            retire,
-            renumbered,
-            holders: keyspaces
-                .clone()
-                .map(|k| k.holders(ttl_ms, step_ms, &closure.rules))
-                .collect(),
-            blurred: keyspaces
-                .map(|k| k.is_crowded() || closure.aged_keyspace(k).has_lost_elements(k))
-                .collect(),
-        }
-    }
-}
-
-/// The number of what `f` makes of a keyspace; the closure has seen it.
-fn keyspace_id(closure: &Closure, id: u16, f: impl Fn(&Keyspace) -> Keyspace) -> u16 {
-    let after = f(closure.keyspaces.get(id));
-    closure.keyspaces.find(&after).unwrap_or(NONE)
-}
-
-/// What time, retirement and translation make of messages.
-struct Messages {
-    server_command: Vec<u16>,
-    local_reply: Vec<u16>,
-    age_command: Vec<u16>,
-    age_reply: Vec<u16>,
-    retire_command: Vec<u16>,
-    retire_reply: Vec<u16>,
-    renumbered: Vec<u16>,
-    generations: Vec<u8>,
-    partner_generations: Vec<u8>,
-}
-
-impl Messages {
-    fn lay_out(closure: &Closure) -> Messages {
-        let mut messages = Messages {
-            server_command: Vec::new(),
-            local_reply: Vec::new(),
-            age_command: Vec::new(),
-            age_reply: Vec::new(),
-            retire_command: Vec::new(),
-            retire_reply: Vec::new(),
-            renumbered: Vec::new(),
-            generations: Vec::new(),
-            partner_generations: Vec::new(),
-        };
-        messages.translate(closure);
-        messages.age(closure);
-        messages.retire(closure);
-        messages.renumber(closure);
-        messages
-    }
-
-    fn renumber(&mut self, closure: &Closure) {
-        if !closure.rules.keys.has_fences() {
-            return;
-        }
-        for how in closure.needs.renumberings() {
-            let replies = closure.replies.items().iter();
-            self.renumbered
-                .extend(replies.map(|reply| find_reply(closure, &how.reply(reply))));
-        }
-    }
-
-    fn translate(&mut self, closure: &Closure) {
-        for client in 0..closure.needs.clients {
-            for index in 0..closure.needs.skews.len() {
-                for id in 0..closure.local_commands.len() as u16 {
-                    let local = closure.local_commands.get(id);
-                    let argv = closure.to_server(&local.argv, client, index);
-                    let family = closure.family(id);
-                    let command = Command {
-                        client,
-                        sender: local.sender,
-                        family,
-                        argv,
-                    };
-                    self.server_command.push(find_command(closure, &command));
-                }
-                for reply in closure.replies.items() {
-                    let local = closure.local_reply(reply, client, index);
-                    self.local_reply
-                        .push(closure.local_replies.find(&local).unwrap_or(NONE));
-                }
-            }
-        }
-    }
-
-    fn age(&mut self, closure: &Closure) {
-        for command in closure.commands.items() {
-            let aged = Command {
-                argv: command.argv.iter().map(|word| closure.aged(word)).collect(),
-                ..*command
-            };
-            self.age_command.push(find_command(closure, &aged));
-            let named = |client| {
-                let words = command.argv.iter();
-                words.fold(0, |set, word| set | symbols::generations(word, client))
-            };
-            self.generations.push(named(command.client));
-            if closure.needs.shared_handle {
-                let partner = closure.needs.people().partner(command.client);
-                self.partner_generations.push(partner.map_or(0, named));
-            }
-        }
-        for reply in closure.replies.items() {
-            self.age_reply
-                .push(find_reply(closure, &closure.aged_reply(reply)));
-        }
-    }
-
-    fn retire(&mut self, closure: &Closure) {
-        for client in 0..closure.needs.clients {
-            for renaming in closure.renamings() {
-                for command in closure.commands.items() {
-                    let renamed = Command {
-                        argv: retired(&command.argv, client, &renaming),
-                        ..*command
-                    };
-                    self.retire_command.push(find_command(closure, &renamed));
-                }
-                for reply in closure.replies.items() {
-                    let retired = closure.retired_reply(reply, client, &renaming);
-                    self.retire_reply.push(find_reply(closure, &retired));
-                }
-            }
-        }
-    }
-}
-
-fn find_command(closure: &Closure, command: &Command) -> u16 {
-    closure.commands.find(command).unwrap_or(NONE)
-}
-
-fn find_reply(closure: &Closure, reply: &Reply) -> u16 {
-    closure.replies.find(reply).unwrap_or(NONE)
 }
