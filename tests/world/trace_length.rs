@@ -2,7 +2,7 @@
 //!
 //! The unit is the step: one entry of the file, one number of the story.
 
-use crate::world_support::{builtin, check, sizes, violation};
+use crate::world_support::{builtin, check, sizes, text, violation};
 use lockproof_model::check::{CheckReport, CheckResult, SCHEMA, Verdict};
 use lockproof_model::lock::builtin_names;
 use lockproof_report::terminal;
@@ -118,4 +118,17 @@ fn a_deadlock_ends_with_the_attempts_of_everybody_who_runs() {
         matches!(&step.event, Event::Outcome { op, outcome, .. } if op == "acquire" && *outcome == busy)
     });
     assert_ne!(attempts.count(), 0, "somebody tries after the fault");
+}
+
+#[test]
+fn a_lock_that_never_gets_it_is_shown_trying() {
+    let file = text("return { acquire = function() return busy() end, release = function() end }");
+    let results = check(&file, &sizes(&file, 2), "");
+    let stuck = results
+        .iter()
+        .find(|one| one.property == "deadlock-freedom");
+    let stuck = stuck.expect("it is asked");
+    let trace = stuck.trace.as_ref().expect("it is violated");
+    assert!(!trace.steps.is_empty());
+    has_one_length(stuck, trace);
 }

@@ -48,7 +48,10 @@ fn attempt(world: &World, start: State, (client, repaired): (u8, bool)) -> Vec<(
                 if step == Some(Move::Call { client, op }) || repairs {
                     return;
                 }
-                if acquiring && acts && phase(&next.state) == Phase::Idle {
+                // An acquire may end in the step that calls it.
+                let tries =
+                    acquiring || matches!(step, Some(Move::Call { op, .. }) if op.mode().is_some());
+                if tries && acts && phase(&next.state) == Phase::Idle {
                     ended.get_or_insert((next.action, next.state));
                 }
                 if next.state != start && !from.contains_key(&next.state) {
