@@ -5,6 +5,8 @@ use crate::world_support::{NoClock, builtin, check, options, set, sizes};
 use lockproof_model::check::{CheckError, CheckResult, Checker, Verdict};
 use lockproof_model::lock::LockFile;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Sets of faults that keep a server's content in ways of their own.
 const SETS: [&str; 6] = [
@@ -115,4 +117,33 @@ fn a_lock_without_its_key_is_refused_also_by_need() {
         error.to_string().contains("never the key that is its lock"),
         "{error}"
     );
+}
+
+/// The answers of a check that is told to stop when it asks for the `last` time, and how often
+/// it asked.
+fn stopped(file: &LockFile, last: u32) -> (Vec<CheckResult>, u32) {
+    let sizes = sizes(file, 3);
+    let mut options = options(&sizes, 1);
+    let asked = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&asked);
+    let ask = move || counted.fetch_add(1, Ordering::SeqCst) + 1 >= last;
+    options.explore.should_stop = Arc::new(ask);
+    let mut checker = Checker::new(file, options).unwrap();
+    let results = checker.check_set(&set("", sizes.ttl_ticks), &NoClock);
+    let results = results.unwrap_or_else(|error| panic!("stopped at {last}: {error}"));
+    (results, asked.load(Ordering::SeqCst))
+}
+
+#[test]
+fn whoever_stops_a_lock_that_is_being_closed_anew_gets_no_error() {
+    let file = field_a_reader();
+    let unknown = |results: &[CheckResult]| {
+        let mut results = results.iter();
+        results.any(|one| one.verdict == Verdict::Unknown)
+    };
+    let (results, asked) = stopped(&file, u32::MAX);
+    assert!(!unknown(&results));
+    for part in 1..12 {
+        assert!(unknown(&stopped(&file, asked * part / 12).0), "{part}");
+    }
 }

@@ -364,7 +364,11 @@ impl<'f> Checker<'f> {
         if let Some(reason) = self.unfollowed(set) {
             return Ok(self.unknown(set, &reason));
         }
-        self.search(set, observer)
+        // A search may close the lock anew, and be told to stop in that.
+        match self.search(set, observer) {
+            Err(error) if error.is_stop() => Ok(self.unknown(set, &error.to_string())),
+            answered => answered,
+        }
     }
 
     /// The answers for a set that nobody has the time for.
