@@ -132,6 +132,11 @@ impl Program {
     /// # Errors
     /// If it holds what two callers cannot share.
     pub fn handle_fields(&self) -> Result<Vec<(Plain, Plain)>, LockError> {
+        self.fields_after(0)
+    }
+
+    /// The same after a step whose last line was this one, which an error names.
+    fn fields_after(&self, line: u32) -> Result<Vec<(Plain, Plain)>, LockError> {
         let Value::Table(id) = self.handle else {
             return Ok(Vec::new());
         };
@@ -140,7 +145,7 @@ impl Program {
         let told = entries
             .map(|(key, value)| Ok((self.plain(&key.value(), true)?, self.plain(&value, false)?)));
         told.collect::<Result<_, Refusal>>()
-            .map_err(|refusal| self.explain(Stop::Refused(refusal)))
+            .map_err(|refusal| self.explain(Stop::Refused(Refusal { line, ..refusal })))
     }
 
     fn plain(&self, value: &Value, is_key: bool) -> Result<Plain, Refusal> {
@@ -180,7 +185,7 @@ impl Program {
     ) -> Result<Option<Exchange>, LockError> {
         let begins = |op: &Op, token: &Option<String>| op.mode().is_some() && token.is_some();
         let attempt = matches!(input, Input::Call { op, token } if begins(op, token));
-        let fields = self.handle_fields()?;
+        let fields = self.fields_after(output.line)?;
         let told = attempt || output.stops != 0 || fields != before;
         let stops = output.stops;
         Ok(told.then_some(Exchange {
