@@ -35,6 +35,7 @@ pub fn hand_over(
         one.ghost.hampered = true;
     }
     step.send(other, &output, (false, false));
+    crate::telling::took(step, other, &before, &output.abandoned);
     step.state.client_mut(other).seal();
     Ok(())
 }

@@ -21,7 +21,7 @@ pub fn prolongs(phase: Phase) -> bool {
 }
 
 /// Nodes (bit set) on which the lock is the client's.
-fn stands(step: &Step<'_>, client: usize) -> u8 {
+pub fn stands(step: &Step<'_>, client: usize) -> u8 {
     let setup = step.setup;
     let mut nodes = 0;
     for (at, node) in step.state.nodes.iter().enumerate() {

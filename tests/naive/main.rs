@@ -22,6 +22,7 @@ mod search;
 mod shrink;
 mod step;
 mod subscriptions;
+mod telling;
 mod time;
 mod trouble;
 mod world;

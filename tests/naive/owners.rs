@@ -103,6 +103,8 @@ pub struct Has {
     pub unbounded: bool,
     pub locked: bool,
     pub leased: bool,
+    /// How long what it wrote of the lock lives, if it did; the most there is for ever.
+    pub life_ms: Option<i64>,
 }
 
 impl Owners {
@@ -118,6 +120,8 @@ impl Owners {
             has.unbounded |= end.is_none();
             if role == Role::Lock {
                 has.locked = true;
+                let life = end.map_or(i64::MAX, |end| end.at_ms - server.now_ms());
+                has.life_ms = Some(has.life_ms.map_or(life, |least| least.min(life)));
                 has.leased |= end.is_some_and(|end| end.at_ms - server.now_ms() <= ttl_ms);
             }
         }

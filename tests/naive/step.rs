@@ -10,7 +10,7 @@ use lockproof_trace::CONNECTION_FAILED;
 use crate::moves::{Action, Move};
 use crate::owners::{Effect, Sender};
 use crate::world::{Cargo, Cut, Ear, Message, Node, Setup, State, Store};
-use crate::{callers, holder, judge, subscriptions, time};
+use crate::{callers, holder, judge, subscriptions, telling, time};
 
 /// A state in the making, and what its move violates.
 pub struct Step<'s> {
@@ -53,6 +53,7 @@ pub fn take<'s>(
     }
     let ticked = matches!(action.step, Move::Tick | Move::Drift { .. });
     holder::watch(&mut step);
+    telling::watch(&mut step)?;
     judge::state(&mut step, before, ticked)?;
     Ok(step)
 }
@@ -100,11 +101,13 @@ impl<'s> Step<'s> {
             Move::Write { client } => judge::write(self, client),
             Move::Tick => {
                 subscriptions::judge(self);
+                telling::tick(self, None);
                 time::tick(setup, &mut self.state, None)?;
             }
             Move::Drift { client, ticks } => {
                 self.state.spend(setup, Fault::ClientDrift);
                 subscriptions::judge(self);
+                telling::tick(self, Some((client, ticks)));
                 time::tick(setup, &mut self.state, Some((client, ticks)))?;
             }
             Move::Resume { client } => {
@@ -140,6 +143,7 @@ impl<'s> Step<'s> {
                 let one = self.state.client_mut(client);
                 one.program.step(&Input::Skew { ms })?;
                 one.ghost.offset_ms += ms;
+                telling::skew(&mut one.ghost, ms / setup.step_ms, setup.file.monotonic);
                 one.seal();
             }
             Move::Delay { id } => {
@@ -254,6 +258,7 @@ impl<'s> Step<'s> {
     fn feed(&mut self, client: usize, input: &Input) -> Result<(), Stuck> {
         let before = self.state.clients[client].program.view();
         let counted = judge::end_of_attempt(self, client, input);
+        telling::takes(self, client, input);
         let now = self.state.tick;
         let one = self.state.client_mut(client);
         if let Input::Reply { thread, .. } | Input::Fail { thread, .. } = input {
@@ -309,6 +314,7 @@ impl<'s> Step<'s> {
             one.ghost.leased = None;
         }
         one.seal();
+        telling::took(self, client, &before, &output.abandoned);
         callers::hand_over(self, client, output.exchange)
     }
 
@@ -402,6 +408,7 @@ impl<'s> Step<'s> {
         judge::executed(self, &message, &effect)?;
         self.take_effect(&message, &effect);
         holder::wrote(self, &message, &effect);
+        telling::wrote(self, &message, &effect, &store);
         let node = message.node;
         let mut said = Server::default();
         std::mem::swap(&mut said, &mut store.server);
@@ -481,6 +488,7 @@ impl<'s> Step<'s> {
             },
             Cargo::Request(_) => return Err(Stuck(format!("message {id} is a request"))),
         };
+        telling::arrives(self, &message);
         self.feed(message.client, &input)
     }
 
@@ -534,7 +542,10 @@ impl<'s> Step<'s> {
         }
         self.state.freed = false;
         for client in 0..self.setup.clients {
-            self.state.ghost(client, |ghost| ghost.mine &= !(1 << node));
+            self.state.ghost(client, |ghost| {
+                ghost.mine &= !(1 << node);
+                telling::doubt(ghost, node);
+            });
         }
         self.state.messages.retain_mut(|message| {
             if message.node == node && *message.cargo != Cargo::Refused {
@@ -583,6 +594,7 @@ pub fn call_with<'s>(
         step.hold_back(before, Action { step: call, held })?;
     }
     holder::watch(&mut step);
+    telling::watch(&mut step)?;
     judge::state(&mut step, before, false)?;
     Ok(step)
 }

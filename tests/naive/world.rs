@@ -218,6 +218,8 @@ pub struct Ghost {
     pub stood: u8,
     /// Nodes on which the lock is what operations of this hold wrote, and was never gone.
     pub mine: u8,
+    /// What it is told of a loss.
+    pub telling: crate::telling::Telling,
 }
 
 #[derive(Clone)]

@@ -20,5 +20,6 @@ mod outages;
 mod pool;
 mod properties;
 mod scripts;
+mod telling;
 mod wait;
 mod worker;

@@ -18,6 +18,7 @@ use super::held;
 use super::report::Confirmation;
 use super::rig::{EFFECT, FENCES, NO_LOST_WAKE_UP, READ_WRITE};
 use super::run::Replay;
+use super::telling;
 use super::watch::Completed;
 
 /// The property that asks what servers can do that are left.
@@ -96,6 +97,15 @@ impl Replay<'_> {
             "release-frees" => self.release_frees_nothing().await?,
             held::ASSERTION => Sight::of(
                 "a client that comes to an assertion of its lock file's that is not so",
+                self.sightings(),
+            ),
+            telling::ALARM => Sight::of(
+                "a client that is told that the lock is lost, while it stands as its own on a quorum and \
+                 its lease is left on the client's clock",
+                self.sightings(),
+            ),
+            telling::TOLD => Sight::of(
+                "a client that validly holds what is not on a quorum for longer than the lock promises",
                 self.sightings(),
             ),
             other => {

@@ -81,6 +81,7 @@ impl Replay<'_> {
                 // A trace says where the clock stands, a client how far it moves.
                 let ms = offset_ms - state.offset_ms;
                 state.offset_ms = *offset_ms;
+                self.skew_telling(*client, ms);
                 self.input(*client, ToClient::Skew { id, ms }).await
             }
             FaultEvent::ClientDrift { client, ticks } => {

@@ -107,6 +107,7 @@ impl Replay<'_> {
                 watched.stood.extend(&standing[at]);
             }
         }
+        self.watch_telling(&standing);
         Ok(())
     }
 

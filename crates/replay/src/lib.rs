@@ -36,6 +36,7 @@ mod resource;
 mod rig;
 mod run;
 mod subscriptions;
+mod telling;
 mod watch;
 mod wire;
 

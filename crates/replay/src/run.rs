@@ -195,13 +195,23 @@ impl<'a> Replay<'a> {
                 message,
                 ignored,
                 ..
-            } => self.deliver((*client, *node, *message), *ignored).await,
+            } => {
+                let key = (*client, *node, *message);
+                if !*ignored {
+                    self.confirm_life(key, true);
+                }
+                self.deliver(key, *ignored).await
+            }
             Event::Fail {
                 client,
                 node,
                 message,
                 definite,
-            } => self.fail((*client, *node, *message), *definite).await,
+            } => {
+                let key = (*client, *node, *message);
+                self.confirm_life(key, false);
+                self.fail(key, *definite).await
+            }
             Event::Outcome {
                 client,
                 op,
@@ -223,6 +233,7 @@ impl<'a> Replay<'a> {
 
     pub async fn call(&mut self, client: u8, op: &str, token: Option<String>) -> Result<(), Stop> {
         self.watch_call(client, op)?;
+        self.begin_telling(client, token.as_deref());
         self.watch_question(client, op).await?;
         let (name, mode) = match op {
             "acquire_read" => ("acquire", Mode::Read),
@@ -285,6 +296,7 @@ impl<'a> Replay<'a> {
         self.note("client", format!("client {client}: {text}"));
         for thread in &report.abandoned {
             self.give_up(client, *thread);
+            self.give_up_life(client, *thread);
         }
         let failed = matches!(report.cause, Some(Cause::Fail { .. }));
         let state = self.state(client)?;
@@ -339,6 +351,8 @@ impl<'a> Replay<'a> {
             let ticks = state.drift.take().unwrap_or(1);
             let ms = i64::from(ticks) * tick_ms;
             state.offset_ms += ms - tick_ms;
+            self.tick_telling(client, ms)?;
+            let state = self.state(client)?;
             if state.paused {
                 state.owed_ms += ms;
             } else if !state.crashed {

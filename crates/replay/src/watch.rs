@@ -20,6 +20,7 @@ use super::content::{self, Content, Effect, KeyRules};
 use super::messages::{Key, Stage};
 use super::rig::{EFFECT, FENCES, NO_LOST_WAKE_UP, READ_WRITE};
 use super::run::{ClientState, Replay, holds_back, is_consequence, is_loss};
+use super::telling::{ALARM, Promise, TOLD, Telling, life_ms};
 
 /// What was noted.
 pub(super) struct Watch {
@@ -50,6 +51,8 @@ pub(super) struct Watch {
     pub freed: bool,
     /// It is about what clients say of whether they hold the lock.
     pub asks: bool,
+    /// What the file promises of what it tells.
+    pub promise: Promise,
     /// What each node held when it was read last.
     pub last: Vec<Content>,
 }
@@ -65,6 +68,8 @@ pub(super) struct Watched {
     /// Nodes on which the lock has stood without a break since an operation of this hold
     /// wrote it.
     pub mine: BTreeSet<u8>,
+    /// What it is told of a loss.
+    pub telling: Telling,
     /// A command of its running operation failed.
     pub hampered: bool,
     /// Ticks since its last operation ended.
@@ -104,8 +109,11 @@ impl Watch {
                 key: trace.setup.key.clone(),
             },
             has_modes: file.as_ref().is_some_and(|file| file.has_modes),
-            asks: file.as_ref().is_some_and(|file| file.has(Op::IsHeld))
-                && trace.property.as_deref() == Some("honest-outcome"),
+            asks: match trace.property.as_deref() {
+                Some("honest-outcome") => file.as_ref().is_some_and(|file| file.has(Op::IsHeld)),
+                property => property == Some(ALARM) || property == Some(TOLD),
+            },
+            promise: file.as_ref().map_or_else(Promise::default, Promise::of),
             last: vec![Content::new(); nodes],
             reentrant: file.is_some_and(|file| file.reentrant),
             versions: vec![Vec::new(); nodes],
@@ -271,6 +279,7 @@ impl Replay<'_> {
         let state = self.state(client)?;
         let (believes, phase) = (state.believes(), state.phase().to_string());
         let at = self.at;
+        let now_ms = self.node_ms(node)?;
         let Some(watch) = &mut self.watch else {
             return Ok(());
         };
@@ -279,6 +288,7 @@ impl Replay<'_> {
             let mut keys = content.keys();
             keys.any(|key| watch.rules.role(key) == Role::Lock)
         };
+        let life_ms = life_ms(&after, client, &watch.rules, now_ms);
         watch.freed = !is_held(&after) && (watch.freed || is_held(&before));
         if effect.changed {
             watch.versions[usize::from(node)].push(after);
@@ -291,6 +301,7 @@ impl Replay<'_> {
             watch.take_effect(client, node, &phase, &effect);
         }
         self.watch_write(key, server, &effect)?;
+        self.watch_lives(key, server, (argv, &effect, life_ms))?;
         let Some(watch) = self.watch.as_mut().filter(|watch| at >= watch.first) else {
             return Ok(());
         };
@@ -343,6 +354,7 @@ impl Replay<'_> {
         // The same client's lock may stand there from an older hold.
         for watched in &mut watch.clients {
             watched.mine.remove(&node);
+            watched.telling.doubt(node);
         }
         Ok(())
     }
@@ -380,6 +392,7 @@ impl Replay<'_> {
 
     /// An operation ended as the trace says.
     pub(super) async fn watch_end(&mut self, client: u8, ended: Ended) -> Result<(), Stop> {
+        self.judge_alarm(client, &ended)?;
         let state = self.state(client)?;
         let (before, was_valid) = state.before.clone();
         let holds = state.view.as_ref().map_or(0, |view| view.holds);

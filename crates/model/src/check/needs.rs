@@ -11,7 +11,7 @@ use crate::world::catalogue::{Beside, Fault, FaultInfo, Harm, Property, Safety, 
 use crate::world::closure::{Closure, ClosureError, Needs, Subject, Wanted};
 use crate::world::node::KeyRules;
 use crate::world::tables::Tables;
-use crate::world::{World, WorldConfig};
+use crate::world::{Telling, World, WorldConfig};
 
 use super::{CheckError, Checker};
 
@@ -45,6 +45,25 @@ impl Checker<'_> {
                 .options
                 .properties
                 .contains(&Property::Safety(Safety::NoOrphanAtOnce)),
+            telling: self.telling(),
+        }
+    }
+
+    /// What is watched of how the lock tells its callers that it is lost.
+    fn telling(&self) -> Telling {
+        let asked = |property| {
+            let applicable = self.applicable();
+            applicable.contains(&Property::Safety(property))
+        };
+        let sizes = &self.options.sizes;
+        let ticks = self.file.told_within.and_then(|leases| {
+            let ticks = leases * f64::from(sizes.ttl_ticks);
+            asked(Safety::ToldWhenLost).then_some(ticks.round() as u8)
+        });
+        Telling {
+            alarms: asked(Safety::NoFalseAlarm),
+            within: ticks,
+            monotonic: self.file.monotonic,
         }
     }
 

@@ -445,6 +445,8 @@ impl<'f> Checker<'f> {
             }
             Property::Safety(Safety::Assertion) => self.file.asserts,
             Property::Safety(Safety::FenceMonotonicity) => self.file.has_fences,
+            Property::Safety(Safety::NoFalseAlarm) => self.file.says_lost,
+            Property::Safety(Safety::ToldWhenLost) => self.file.told_within.is_some(),
             // With one node it would be asked where that node is up, and ask for what
             // deadlock-freedom asks for.
             Property::Branching(Branching::FaultTolerance) => self.options.sizes.nodes > 1,

@@ -63,6 +63,15 @@ impl Sizes {
         range("the TTL in ticks", self.ttl_ticks.into(), 1, 60)?;
         range("the tick in ms", self.tick_ms, 10, 3_600_000)?;
         let timeout = self.timeout_ticks.unwrap_or(1);
-        range("the time-out in ticks", timeout.into(), 1, 120)
+        range("the time-out in ticks", timeout.into(), 1, 120)?;
+        let ticks = file.told_within.unwrap_or(0.0) * f64::from(self.ttl_ticks);
+        if (ticks - ticks.round()).abs() < 1e-6 {
+            return Ok(());
+        }
+        Err(CheckError::Sizes(format!(
+            "{}: `told_within` is {ticks:.3} ticks of a lease of {}; it must be a whole number of ticks: \
+             choose another lease with --ttl-ticks",
+            file.path, self.ttl_ticks
+        )))
     }
 }

@@ -35,9 +35,14 @@ impl Sizes {
             return self;
         }
         // What cannot be closed is refused by the check itself, which says why.
-        let Ok(used) = self.durations(file, should_stop) else {
+        let bound = file.told_within;
+        let mut unbound = file.clone();
+        unbound.told_within = None;
+        let Ok(mut used) = self.durations(&unbound, should_stop) else {
             return self;
         };
+        let lease = f64::from(self.ttl_ticks) * self.tick_ms as f64;
+        used.extend(bound.map(|leases| (leases * lease).round() as i64));
         if chosen.ttl_ticks || used.iter().all(|ms| ms % self.tick_ms == 0) {
             return self;
         }

@@ -57,6 +57,10 @@ pub struct LockFile {
     pub listens: bool,
     /// It says by `assert_` what must be so.
     pub asserts: bool,
+    /// It tells its caller by `lost()` that the lock is lost.
+    pub says_lost: bool,
+    /// It promises to tell that so soon, in leases.
+    pub told_within: Option<f64>,
     /// Its acquire hands out fences.
     pub has_fences: bool,
     /// May a holder acquire again?
@@ -163,6 +167,8 @@ impl LockFile {
             has_modes: false,
             listens: code.reads_global("wait") || pops.any(|name| code.functions_name(name)),
             asserts: code.reads_global("assert_"),
+            says_lost: code.reads_global("lost"),
+            told_within: None,
             has_fences: code.functions_name("fence"),
             reentrant: false,
             renews: false,
@@ -208,6 +214,7 @@ impl LockFile {
         file.reentrant = fields.flag("reentrant")?;
         file.renews = fields.flag("renews")?;
         file.fair = fields.flag("fair")?;
+        file.told_within = fields.told_within()?;
         file.callers =
             callers::declared(&fields.get("callers"), &machine).map_err(|why| fields.wrong(why))?;
         file.keys = fields.keys()?;
@@ -379,6 +386,9 @@ fn clearer(message: &str) -> String {
     found.map_or(message, |(_, ours)| ours).to_string()
 }
 
+/// The longest time in which a lock can promise to tell of its loss, in leases.
+const TOLD_WITHIN_MAX: f64 = 2.0;
+
 /// The longest lock file or script, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
 
@@ -467,6 +477,16 @@ impl Fields<'_> {
             Value::Nil => Ok(None),
             Value::Number(n) if n >= 1.0 && n.fract() == 0.0 && n < 1e12 => Ok(Some(n as i64)),
             _ => Err(self.wrong(format!("`{field}` must be a positive whole number"))),
+        }
+    }
+
+    fn told_within(&self) -> Result<Option<f64>, LockError> {
+        match self.get("told_within") {
+            Value::Nil => Ok(None),
+            Value::Number(leases) if (0.0..=TOLD_WITHIN_MAX).contains(&leases) => Ok(Some(leases)),
+            _ => Err(self.wrong(format!(
+                "`told_within` must be a number of leases from 0 to {TOLD_WITHIN_MAX}, such as 1 or 1 / 3"
+            ))),
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) const MODES: [Op; 3] = [Op::Release, Op::AcquireRead, Op::AcquireWrit
 pub(super) const OPTIONAL: [Op; 3] = [Op::Renew, Op::IsHeld, Op::TryAcquire];
 
 /// Its other fields.
-pub(super) const FIELDS: [&str; 14] = [
+pub(super) const FIELDS: [&str; 15] = [
     "about",
     "callers",
     super::cancel::CLEAN_UP,
@@ -38,5 +38,6 @@ pub(super) const FIELDS: [&str; 14] = [
     "renews",
     "scripts",
     "server",
+    "told_within",
     "ttl_step",
 ];

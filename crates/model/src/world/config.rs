@@ -41,6 +41,17 @@ impl Promotion {
     }
 }
 
+/// What is watched of how a lock tells its callers that it is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Telling {
+    /// Whether it says so while it holds.
+    pub alarms: bool,
+    /// Whether it says so in time: in so many ticks of the client's clock.
+    pub within: Option<u8>,
+    /// The client's clock is the monotonic one, which is never stepped.
+    pub monotonic: bool,
+}
+
 /// Sizes and switches of a world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WorldConfig {
@@ -62,6 +73,8 @@ pub struct WorldConfig {
     pub at_ticks: bool,
     /// What clients leave behind is judged at once too, and not only after a lease.
     pub tidy: bool,
+    /// How clients tell their callers that the lock is lost.
+    pub telling: Telling,
 }
 
 impl WorldConfig {

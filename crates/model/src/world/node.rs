@@ -13,6 +13,7 @@ use lockproof_redis::{Bytes, Dialect, Server, Value};
 
 use crate::lock::{Keys, Role};
 
+use super::config::CLIENTS_MAX;
 use super::fences::Renumbering;
 use super::owners::Owners;
 use super::scripts::{ScriptNames, Scripts};
@@ -80,6 +81,8 @@ pub struct Holders {
     pub locked: u8,
     /// .. the lock, which expires within the TTL that was asked for.
     pub leased: u8,
+    /// By client: ticks until what it wrote of the lock begins to end; 0 if it wrote none.
+    pub lives: [u8; CLIENTS_MAX],
 }
 
 /// What of a lock the keyspaces have to know.
@@ -272,6 +275,15 @@ impl Keyspace {
             }
             if role == Role::Lock {
                 holders.locked |= writers;
+                let ticks = entry.life.map_or(u8::MAX, |life| {
+                    let ticks = (life.value(step_ms) + step_ms - 1) / step_ms;
+                    ticks.clamp(1, u8::MAX.into()) as u8
+                });
+                for (client, left) in holders.lives.iter_mut().enumerate() {
+                    if writers & 1 << client != 0 {
+                        *left = if *left == 0 { ticks } else { ticks.min(*left) };
+                    }
+                }
                 let within = |life: Span| life.value(step_ms) <= ttl_ms;
                 if entry.life.is_some_and(within) {
                     holders.leased |= writers;

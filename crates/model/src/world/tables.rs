@@ -57,6 +57,8 @@ pub struct Facts {
     pub at_ticks: [u8; THREADS],
     /// The node that each thread waits for; 0 if for none.
     pub asks: [u8; THREADS],
+    /// Threads (bit set) that wait for a reply, also if its time-out has struck.
+    pub awaits: u8,
     /// Threads (bit set) that wait for the answer to SUBSCRIBE or UNSUBSCRIBE.
     pub subscribing: u8,
     /// The caller's thread waits for a message.
@@ -487,6 +489,7 @@ fn facts_of(facade: &Facade) -> Facts {
         options: [0; THREADS],
         at_ticks: [0; THREADS],
         asks: [0; THREADS],
+        awaits: 0,
         subscribing: 0,
         waits: facade.threads[0] == Wait::Message,
         fences: facade.fences,
@@ -496,6 +499,7 @@ fn facts_of(facade: &Facade) -> Facts {
             Wait::Ready => facts.ready |= 1 << thread,
             Wait::TimedOut { node } => {
                 facts.asks[thread] = *node;
+                facts.awaits |= 1 << thread;
                 facts.ready |= 1 << thread;
                 facts.timed_out |= 1 << thread;
             }
@@ -504,7 +508,10 @@ fn facts_of(facade: &Facade) -> Facts {
                 facts.options[thread] = 2;
                 facts.at_ticks[thread] = if *at_ticks { 1 } else { 2 };
             }
-            Wait::Reply { node } => facts.asks[thread] = *node,
+            Wait::Reply { node } => {
+                facts.asks[thread] = *node;
+                facts.awaits |= 1 << thread;
+            }
             Wait::Time | Wait::Message => {}
         }
     }

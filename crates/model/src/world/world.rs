@@ -12,7 +12,7 @@ use super::fences;
 use super::layout::{Field, Packer, State, WORDS};
 use super::message::{MessageKinds, MessageLayout};
 use super::reached::Reached;
-use super::rules::{Frees, Pursuit, pursuits};
+use super::rules::{Frees, Pursuit, TellingFields, pursuits, telling_fields};
 use super::tables::Tables;
 
 /// Fields of one client.
@@ -124,6 +124,8 @@ pub struct World {
     pub(super) handed: Field,
     /// Budget left, by fault.
     pub(super) budget: [Field; FAULTS.len()],
+    /// By client, how it tells its caller that the lock is lost; empty if nobody asks.
+    pub(super) telling: Vec<TellingFields>,
     /// How many faults of the order have struck.
     pub(super) struck: Field,
     /// How many must have before each fault.
@@ -226,6 +228,7 @@ impl World {
             budget[switch.fault as usize] = packer.field(usize::from(switch.budget));
         }
         let struck = packer.field(config.order.len());
+        let telling = telling_fields(&config, &tables, &mut packer);
         let bits = packer.bits();
         if packer.words() > WORDS {
             return Err(WorldError::TooWide {
@@ -245,6 +248,7 @@ impl World {
         let effects = effects.filter(|_| !tables.counts_leases);
         let faults = budget.iter().copied().chain([struck]);
         let ghosts = ghosts.chain([freed]);
+        let ghosts = ghosts.chain(telling.iter().flat_map(TellingFields::all));
         let bare = State::mask_without(ghosts.chain(effects).chain(faults));
         let fresh = tables.class_of[0];
         Ok(World {
@@ -271,6 +275,7 @@ impl World {
             last_owner,
             handed,
             budget,
+            telling,
             struck,
             place,
             messages,

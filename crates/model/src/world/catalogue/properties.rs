@@ -25,6 +25,8 @@ pub enum Safety {
     Assertion,
     NoOrphanAtOnce,
     FenceMonotonicity,
+    NoFalseAlarm,
+    ToldWhenLost,
 }
 
 /// A property of the whole graph: from every reachable state a way without faults
@@ -52,7 +54,7 @@ pub struct PropertyInfo {
 }
 
 /// Every property, in table order.
-pub const PROPERTIES: [PropertyInfo; 17] = [
+pub const PROPERTIES: [PropertyInfo; 19] = [
     safety(
         Safety::Belief,
         "mutual-exclusion-belief",
@@ -138,6 +140,16 @@ pub const PROPERTIES: [PropertyInfo; 17] = [
         "fence-monotonicity",
         "who validly gets the lock after another client has a higher fence than all before",
     ),
+    safety(
+        Safety::NoFalseAlarm,
+        "no-false-alarm",
+        "nobody is told that the lock is lost while it stands on a quorum and its lease is left on the client's clock",
+    ),
+    safety(
+        Safety::ToldWhenLost,
+        "told-when-lost",
+        "who validly holds what is no more on a quorum is told so within the time that the lock promises",
+    ),
 ];
 
 const fn safety(property: Safety, id: &'static str, meaning: &'static str) -> PropertyInfo {
@@ -158,7 +170,7 @@ const fn branching(property: Branching, id: &'static str, meaning: &'static str)
 
 impl Safety {
     /// Every one, in the order of their bits.
-    pub const ALL: [Safety; 14] = [
+    pub const ALL: [Safety; 16] = [
         Safety::Belief,
         Safety::Validity,
         Safety::Effect,
@@ -173,6 +185,8 @@ impl Safety {
         Safety::Assertion,
         Safety::NoOrphanAtOnce,
         Safety::FenceMonotonicity,
+        Safety::NoFalseAlarm,
+        Safety::ToldWhenLost,
     ];
 
     /// The property's bit in a [`PropertySet`](crate::world::PropertySet).
@@ -239,7 +253,9 @@ impl Property {
                 | Safety::Reentrancy
                 | Safety::Lease
                 | Safety::ReadWrite
-                | Safety::FenceMonotonicity,
+                | Safety::FenceMonotonicity
+                | Safety::NoFalseAlarm
+                | Safety::ToldWhenLost,
             ) => true,
             Property::Safety(
                 Safety::Belief

@@ -85,6 +85,7 @@ impl<L: Log> Successor<'_, L> {
                 (before, after),
                 (emitted.fence, counted),
             );
+            self.judge_alarm(client, (op, ending), (before, after));
             // A background thread that says that the lock is lost ends no operation.
             let phase = world.tables.facts[usize::from(after)].phase;
             if matches!(phase, Phase::Idle | Phase::Held) {
@@ -97,6 +98,7 @@ impl<L: Log> Successor<'_, L> {
             self.state.set(fields.fence, 0);
         }
         self.settle_lease(client);
+        self.settle_rounds(client, input, emitted.abandoned);
         if emitted.exchange != 0
             && let Some(partner) = world.partner(client)
         {
@@ -219,6 +221,7 @@ impl<L: Log> Successor<'_, L> {
             self.state.set(field, 0);
         }
         self.state.set(fields.local, usize::from(self.world.fresh));
+        self.forget_telling(client);
         self.end_own_subscriptions(client);
         let world = self.world;
         self.rewrite_messages(client, |message| {
@@ -495,6 +498,7 @@ impl World {
                 let mut step = Successor::fault(self, state, Fault::ClientSkew);
                 step.state.set(fields.skew, skew);
                 step.feed(index, Symbolic::Skew(ticks));
+                step.skew_telling(index, ticks);
                 step.judge_validity(index);
                 let skew = skew as u8;
                 step.finish(Move::Skew { client, skew }, visit);

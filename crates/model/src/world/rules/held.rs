@@ -63,7 +63,7 @@ impl<L: Log> Successor<'_, L> {
     }
 
     /// Nodes (bit set) on which the lock stands as the client's own.
-    fn standing(&self, client: usize) -> usize {
+    pub(super) fn standing(&self, client: usize) -> usize {
         let world = self.world;
         let stands = |node: &usize| {
             let keyspace = self.state.get(world.nodes[*node].keyspace);
@@ -90,6 +90,7 @@ impl<L: Log> Successor<'_, L> {
             let kept = self.state.get(fields.mine) & !(1 << node);
             self.state.set(fields.mine, kept);
         }
+        self.doubt_telling(node);
     }
 
     /// Where the lock stands now counts for the running question. Which nodes does not

@@ -20,6 +20,7 @@ mod properties;
 mod queue;
 mod release;
 mod subscriptions;
+mod telling;
 mod time;
 mod trouble;
 mod wait;
@@ -63,6 +64,7 @@ const RELEASED: PropertySet = 1 << 31;
 pub use fairness::Pursuit;
 pub(super) use fairness::pursuits;
 pub(super) use release::Frees;
+pub(super) use telling::{TellingFields, fields as telling_fields};
 pub(crate) use trouble::repairs;
 use trouble::visit_lasting;
 
@@ -274,6 +276,7 @@ impl<'w, L: Log> Successor<'w, L> {
         self.swallow();
         self.close_ranks();
         self.watch_holders();
+        self.watch_telling();
         let transition = Transition {
             action: step.encode(),
             state: self.state,

@@ -309,6 +309,7 @@ impl<L: Log> Successor<'_, L> {
 
     fn deliver(&mut self, client: usize, slot: usize, message: Message, more: bool) {
         self.take_one(client, slot, message, more);
+        self.confirm_life(client, &message);
         let thread = message.thread;
         match message.content {
             Content::Reply(reply) => {

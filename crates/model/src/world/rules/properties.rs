@@ -217,6 +217,7 @@ impl<L: Log> Successor<'_, L> {
             self.violate(Safety::Lease);
         }
         self.watch_write(client, message, effect);
+        self.watch_lives(client, message, execution);
         if message.awaited {
             self.take_effect(client, usize::from(message.node), effect);
             if effect.leased {

@@ -72,6 +72,7 @@ impl<L: Log> Successor<'_, L> {
             }
         }
         self.tick_lease(client, ticks);
+        self.tick_telling(client, ticks);
         if ticks != 1 {
             let skew = self.state.get(fields.skew) + usize::from(ticks);
             self.state.set(fields.skew, skew - 1);

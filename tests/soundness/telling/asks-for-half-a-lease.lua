@@ -1,0 +1,44 @@
+-- Class: what a lock tells its caller of a loss
+-- Check: --assume none --ttl-ticks 4
+-- Truth: no-false-alarm holds
+-- Truth: told-when-lost holds
+-- Check: --assume partition --ttl-ticks 4 --timeout-ticks 1
+-- Truth: no-false-alarm holds
+-- Truth: told-when-lost holds
+-- Because: it writes half of the lease, and counts half of it. What counts is the life that its
+-- commands gave the key.
+return {
+  renews = true,
+  told_within = 1,
+  scripts = {
+    "release_if_owner",
+    extend = [[
+      if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
+      return redis.call("pexpire", KEYS[1], ARGV[2])
+    ]],
+  },
+
+  acquire = function(lock)
+    local token, ttl = lock.token, lock.ttl / 2
+    local started = monotonic()
+    local set, err = redis("SET", lock.key, token, "NX", "PX", ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    self.sure = started + ttl
+    self.renewal = every(ttl / 2, function()
+      local began = monotonic()
+      local extended = script("extend", { lock.key }, { token, ttl })
+      if extended == 1 then self.sure = began + ttl end
+      if extended == 0 or monotonic() >= self.sure then
+        lost()
+        return false
+      end
+    end)
+    return held()
+  end,
+
+  release = function(lock)
+    stop(self.renewal)
+    return script("release_if_owner", { lock.key }, { lock.token }) == 1
+  end,
+}

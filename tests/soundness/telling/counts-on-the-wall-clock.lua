@@ -1,0 +1,46 @@
+-- Class: what a lock tells its caller of a loss
+-- Check: --assume client-skew,partition --timeout-ticks 1 --clients 1
+-- Truth: no-false-alarm holds
+-- Truth: told-when-lost violated
+-- Because: a wall clock that steps back makes a lease longer for the client than it is. (One that
+-- steps ahead ends it early. The client cannot know, so that is no false alarm.)
+return {
+  renews = true,
+  told_within = 0,
+  scripts = {
+    "release_if_owner",
+    extend = [[
+      if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
+      return redis.call("pexpire", KEYS[1], ARGV[2])
+    ]],
+  },
+
+  acquire = function(lock)
+    local token, ttl = lock.token, lock.ttl
+    local started = now()
+    local set, err = redis("SET", lock.key, token, "NX", "PX", ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    self.sure = started + ttl
+    self.guard = spawn(function()
+      while now() < self.sure do sleep(self.sure - now()) end
+      lost()
+    end)
+    self.renewal = every(lock.ttl / 3, function()
+      local began = now()
+      local extended = script("extend", { lock.key }, { token, ttl })
+      if extended == 1 then self.sure = began + ttl end
+      if extended == 0 then
+        lost()
+        return false
+      end
+    end)
+    return held()
+  end,
+
+  release = function(lock)
+    stop(self.guard)
+    stop(self.renewal)
+    return script("release_if_owner", { lock.key }, { lock.token }) == 1
+  end,
+}

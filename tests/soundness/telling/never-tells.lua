@@ -1,0 +1,34 @@
+-- Class: what a lock tells its caller of a loss
+-- Check: --assume none
+-- Truth: told-when-lost holds
+-- Check: --assume node-restart-none
+-- Truth: told-when-lost violated
+-- Because: nobody looks at what renewals reply. The restart takes the key, and the caller works
+-- on for ever.
+return {
+  renews = true,
+  told_within = 1,
+  scripts = {
+    "release_if_owner",
+    extend = [[
+      if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
+      return redis.call("pexpire", KEYS[1], ARGV[2])
+    ]],
+  },
+
+  acquire = function(lock)
+    local token, ttl = lock.token, lock.ttl
+    local set, err = redis("SET", lock.key, token, "NX", "PX", ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    self.renewal = every(lock.ttl / 3, function()
+      script("extend", { lock.key }, { token, ttl })
+    end)
+    return held()
+  end,
+
+  release = function(lock)
+    stop(self.renewal)
+    return script("release_if_owner", { lock.key }, { lock.token }) == 1
+  end,
+}
