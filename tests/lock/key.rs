@@ -24,7 +24,7 @@ fn one_history_gives_one_key_in_another_program_and_after_a_restart() {
             let acquire = acquires(a.file(), "token-1").remove(0);
             // Its script answers with a fence.
             let taken = match name {
-                "fenced" => Reply::Int(1),
+                "fenced" | "fenced-redlock" => Reply::Int(1),
                 _ => ok(),
             };
             for input in [acquire, advance(40), reply(0, taken), advance(3)] {

@@ -70,7 +70,7 @@ const SETS: [&str; 20] = [
 ];
 
 /// Locks of which each command stands in another one as well: under these sets only.
-const SIMPLE: [&str; 14] = [
+const SIMPLE: [&str; 15] = [
     "exists-set",
     "setnx-del",
     "setnx-expire-lua",
@@ -78,6 +78,7 @@ const SIMPLE: [&str; 14] = [
     "token-get-del",
     "delifeq",
     "fenced",
+    "fenced-redlock",
     "reentrant-hash-renewed",
     "rw-hash",
     "rw-two-keys",

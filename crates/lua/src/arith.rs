@@ -111,6 +111,17 @@ pub fn fence_rank(value: &Value) -> Option<u8> {
     }
 }
 
+/// Both are fences, and how they lie to one another is not known.
+pub(super) fn lie_unknown(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Offset(a), Value::Offset(b)) => {
+            let fences = fence_rank(one).is_some() && fence_rank(other).is_some();
+            fences && fence_order(a, b).is_none()
+        }
+        _ => false,
+    }
+}
+
 fn rank_of(place: &Offset) -> Option<u8> {
     match place.symbols[..] {
         [Symbol::Fence(rank)] => Some(rank),

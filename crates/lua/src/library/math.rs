@@ -1,8 +1,10 @@
 //! The library `math`, without its random numbers.
 
+use crate::arith;
 use crate::error::{RefusalKind, Returned, Stop};
 use crate::model::Truth;
 use crate::parts;
+use crate::text::UNRANKED;
 use crate::value::{Duration, Value};
 use crate::vm::{Host, Vm};
 
@@ -110,6 +112,11 @@ fn extreme(vm: &mut Vm<'_>, host: &mut dyn Host, args: &[Value], least: bool) ->
     let mut best = vm.numeric(args, 1)?;
     for number in 2..=args.len() {
         let next = vm.numeric(args, number)?;
+        if arith::lie_unknown(&best, &next) {
+            // One of the two, so a fence as well, and nobody can tell which.
+            best = arith::fence(UNRANKED);
+            continue;
+        }
         let (a, b) = match least {
             true => (&next, &best),
             false => (&best, &next),

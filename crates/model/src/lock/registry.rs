@@ -30,6 +30,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "redisson-rw",
     "delifeq",
     "fenced",
+    "fenced-redlock",
 );
 
 /// The scripts of `lua/`.
