@@ -167,7 +167,10 @@ impl Session {
                     channel: channel.clone(),
                     payload: payload.clone(),
                 },
-                Input::Message { channel, payload },
+                Input::Message {
+                    channel: channel.into_bytes(),
+                    payload,
+                },
             ),
             // The command was given up: nobody reads what comes of it.
             (_, None) => return Ok(answers),

@@ -14,7 +14,7 @@ fn begun(body: &str) -> Program {
 
 fn message(text: &str) -> Input {
     Input::Message {
-        channel: "freed".to_string(),
+        channel: b"freed".to_vec(),
         payload: text.to_string(),
     }
 }

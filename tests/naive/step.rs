@@ -474,7 +474,7 @@ impl<'s> Step<'s> {
         let thread = message.thread;
         let input = match &*message.cargo {
             Cargo::Published((channel, payload)) => Input::Message {
-                channel: String::from_utf8_lossy(channel).into_owned(),
+                channel: channel.clone(),
                 payload: String::from_utf8_lossy(payload).into_owned(),
             },
             Cargo::Reply(reply) => Input::Reply {

@@ -1,6 +1,6 @@
 //! Answers the words that suspend: what a thread asked for, and what comes next.
 
-use lockproof_lua::text::{self, Span, Text};
+use lockproof_lua::text::{self, NameKind, Span, Symbol, Text};
 use lockproof_lua::{Key, Native, Refusal, RefusalKind, Stop, Table, Value};
 
 use super::error::LockError;
@@ -302,7 +302,17 @@ impl Program {
     }
 
     fn channel(&mut self, ask: &Ask) -> Answer<Vec<Vec<u8>>> {
-        let name = ask.plain(0).ok_or("a channel's name must be a text")?;
+        let Value::Text(_) = ask.value(0) else {
+            return Err("a channel's name must be a text".into());
+        };
+        let name = self.argument(ask.value(0))?;
+        let model = self.machine.clocks.scale.is_some();
+        if model && !text::symbols(&name).all(is_owner) {
+            return refuse(
+                RefusalKind::Lacks,
+                "names a channel by a token or a time, which the model does not follow",
+            );
+        }
         let verb = if ask.word == Word::Subscribe {
             self.client.channels.insert(name.clone());
             "SUBSCRIBE"
@@ -310,7 +320,7 @@ impl Program {
             self.client.channels.remove(&name);
             "UNSUBSCRIBE"
         };
-        Ok(vec![verb.into(), name.into_bytes()])
+        Ok(vec![verb.into(), name])
     }
 
     /// A duration that something ends after, in whole ms.
@@ -351,7 +361,8 @@ impl Program {
 
     fn wait_for_message(&mut self, ask: &Ask, output: &mut Output) -> Answer {
         if let Some((channel, payload)) = self.client.inbox.pop_front() {
-            return Ok(Next::Resume(message_values(&channel, &payload)));
+            let model = self.machine.clocks.scale.is_some();
+            return Ok(Next::Resume(message_values(&channel, &payload, model)));
         }
         let left = self.duration(ask, 0, output)?;
         Ok(Next::Wait(match self.ms(left) {
@@ -517,6 +528,16 @@ fn random(ask: &Ask) -> Answer {
     }
 }
 
-pub(super) fn message_values(channel: &str, payload: &str) -> Vec<Value> {
-    vec![Value::text(payload), Value::text(channel)]
+/// It stands for who a client is.
+fn is_owner(symbol: Symbol) -> bool {
+    matches!(symbol, Symbol::Name(name) if name.kind == NameKind::Owner)
+}
+
+/// What `wait` gives; the channel's name as this client has it.
+pub(super) fn message_values(channel: &[u8], payload: &str, model: bool) -> Vec<Value> {
+    let channel = match model {
+        true => Text::symbolic(channel),
+        false => Text::plain(channel),
+    };
+    vec![Value::text(payload), Value::Text(channel)]
 }

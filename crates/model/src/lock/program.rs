@@ -89,8 +89,8 @@ pub(crate) struct Client {
     pub cancelled: bool,
     pub token: Option<Text>,
     pub workers: [Option<Worker>; THREADS_MAX],
-    pub channels: BTreeSet<String>,
-    pub inbox: VecDeque<(String, String)>,
+    pub channels: BTreeSet<Vec<u8>>,
+    pub inbox: VecDeque<(Vec<u8>, String)>,
     /// The program failed; only a restart helps.
     pub broken: bool,
 }
@@ -474,7 +474,7 @@ impl Program {
         }
         for (channel, payload) in &client.inbox {
             put_text(&mut out, channel);
-            put_text(&mut out, payload);
+            put_text(&mut out, payload.as_bytes());
         }
         let workers = client.workers.iter().flatten();
         let threads: Vec<&Stack> = workers.clone().filter_map(|w| w.stack.as_ref()).collect();
@@ -568,9 +568,9 @@ impl Program {
     }
 }
 
-fn put_text(out: &mut Vec<u8>, text: &str) {
+fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(&(text.len() as u64).to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(text);
 }
 
 /// The longest lease and time-out: thirty years, in ms.

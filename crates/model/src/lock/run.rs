@@ -187,7 +187,7 @@ impl Program {
 
     fn message(
         &mut self,
-        channel: &str,
+        channel: &[u8],
         payload: &str,
         output: &mut Output,
     ) -> Result<(), LockError> {
@@ -202,7 +202,7 @@ impl Program {
             // Kept for the next wait(): a message that arrives while the client is
             // busy with something else must not be lost by our doing. One that says what
             // a message that waits here says already tells nothing new.
-            let known = |(on, said): &(String, String)| on == channel && said == payload;
+            let known = |(on, said): &(Vec<u8>, String)| on == channel && said == payload;
             if client.inbox.iter().any(known) {
                 return Ok(());
             }
@@ -212,7 +212,8 @@ impl Program {
             client.inbox.push_back((channel.into(), payload.into()));
             return Ok(());
         };
-        let values = message_values(channel, payload);
+        let model = self.machine.clocks.scale.is_some();
+        let values = message_values(channel, payload, model);
         self.run(thread as Thread, values, output)
     }
 

@@ -151,8 +151,9 @@ pub enum Input {
         definite: bool,
         message: String,
     },
-    /// A message arrives on a channel that the client subscribed to.
-    Message { channel: String, payload: String },
+    /// A message arrives on a channel that the client subscribed to. In a model the name may
+    /// have owners' symbols in it.
+    Message { channel: Vec<u8>, payload: String },
     /// The other caller of the process has changed the handle that both share, or stops
     /// threads of this one.
     Exchange(Exchange),

@@ -97,7 +97,7 @@ impl Published {
     pub fn input(&self) -> Input {
         let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
         Input::Message {
-            channel: text(&self.channel),
+            channel: self.channel.clone(),
             payload: text(&self.payload),
         }
     }

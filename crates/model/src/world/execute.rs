@@ -3,7 +3,7 @@
 mod bounds;
 mod writers;
 
-use lockproof_lua::text::{self, Symbol};
+use lockproof_lua::text::{self, NameKind, Symbol};
 use lockproof_lua::{Refusal, RefusalKind, Scale};
 use lockproof_redis::{self as redis, Bytes, Notes, Reply, ScriptEngine, Server, Value};
 
@@ -273,7 +273,8 @@ impl<'e> Executor<'e> {
         executed
     }
 
-    /// What the model has of messages: texts that name nothing, on one channel at a time.
+    /// What the model has of messages: texts that name nothing, on one channel at a time,
+    /// whose name may have owners in it.
     fn examine_messages(&self, executed: &mut Executed) {
         if self.scale.is_none() {
             return;
@@ -281,8 +282,11 @@ impl<'e> Executor<'e> {
         let published = &executed.published;
         let several = published.iter().any(|(on, _)| *on != published[0].0);
         let names = |text: &Bytes| text.contains(&text::MARK);
-        let what = if published.iter().any(|(on, said)| names(on) || names(said)) {
-            "publishes a token, an owner or a time, which the model does not follow"
+        let owner = |symbol| matches!(symbol, Symbol::Name(name) if name.kind == NameKind::Owner);
+        let odd = |on: &Bytes| text::symbols(on).any(|symbol| !owner(symbol));
+        let what = if published.iter().any(|(on, said)| odd(on) || names(said)) {
+            "publishes a token, an owner or a time, or on a channel that is named by a token or a \
+             time, which the model does not follow"
         } else if several {
             "publishes on two channels at once, of which the model has one"
         } else {

@@ -159,6 +159,8 @@ pub struct Tables {
     subscriptions: Vec<Option<bool>>,
     /// By the number of a publication: its messages that somebody can hear.
     publications: Vec<Vec<u16>>,
+    /// By the number of a message, the clients (bit set) that may listen to its channel.
+    hearers: Vec<u8>,
 }
 
 impl Tables {
@@ -244,6 +246,7 @@ impl Tables {
             nothing: find_reply(&closure, &Reply::Nil),
             subscriptions: closure.subscriptions(),
             publications: closure.publications_heard(),
+            hearers: closure.hearers(),
             closure,
         })
     }
@@ -275,6 +278,12 @@ impl Tables {
     /// The messages of a publication that reach those who listen.
     pub fn publication(&self, number: u16) -> &[u16] {
         &self.publications[usize::from(number)]
+    }
+
+    /// The client may listen to the channel of the message.
+    #[inline]
+    pub fn hears(&self, client: usize, message: u16) -> bool {
+        self.hearers[usize::from(message)] >> client & 1 != 0
     }
 
     /// What comes of a command that asks how many listen to what it publishes.

@@ -162,7 +162,11 @@ impl Closure {
         };
         let mut program = program.fork();
         let replies = self.local_replies.items();
-        let told = (self.messages.items(), self.exchanges.items());
+        let heard = match input {
+            Symbolic::Message(_) => self.messages_heard(),
+            _ => Vec::new(),
+        };
+        let told = (&heard[..], self.exchanges.items());
         let concrete = input.input(outermost, replies, told, self.needs.step_ms);
         let stepped = match (concrete, input) {
             (Some(concrete), _) => program.step(&concrete),

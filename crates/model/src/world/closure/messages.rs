@@ -8,6 +8,7 @@ use lockproof_redis::{Bytes, Reply};
 use super::error::intern;
 use super::{Closure, ClosureError, Command, LocalCommand};
 use crate::lock::{Kept, sends_kept};
+use crate::world::client::Published;
 use crate::world::program::ClientProgram;
 use crate::world::symbols::{self, GENERATIONS, KEPT_BITS, Renaming, Retirement, ToLocal};
 use crate::world::{pops, scripts, unmodelled, wait};
@@ -79,7 +80,7 @@ impl Closure {
             Some(known) if known != channel => {
                 let [known, other] = [known, channel].map(|name| text::printable(name));
                 Err(format!(
-                    "the lock subscribes to two channels, `{known}` and `{other}`; the model has one"
+                    "the lock subscribes to two channels, `{known}` and `{other}`; in the model each client has one"
                 ))
             }
             _ => {
@@ -124,12 +125,44 @@ impl Closure {
         one.is_some_and(|command| subscription(&command.argv).is_some())
     }
 
-    /// By the number of a publication: its messages on the channel that clients listen to.
-    pub fn publications_heard(&self) -> Vec<Vec<u16>> {
-        let heard = |message: &&u16| {
-            let published = self.messages.get(**message);
-            self.channel.as_ref() == Some(&published.channel)
+    /// By the number of a message, the clients (a bit set) that may listen to its channel.
+    pub fn hearers(&self) -> Vec<u8> {
+        let clients = 0..self.needs.clients;
+        let channels: Vec<_> = clients.map(|client| self.channel_of(client)).collect();
+        let hearers = |message: &Published| {
+            let hears = |channel: &Option<Bytes>| channel.as_ref() == Some(&message.channel);
+            let each = channels.iter().enumerate();
+            each.fold(0, |set, (client, on)| set | u8::from(hears(on)) << client)
         };
+        self.messages.items().iter().map(hearers).collect()
+    }
+
+    /// The channel that a client listens to, as servers know it.
+    fn channel_of(&self, client: u8) -> Option<Bytes> {
+        let (people, scale) = (self.needs.people(), self.needs.server_scale());
+        let channel = self.channel.as_ref()?;
+        Some(symbols::to_server(channel, client, people, 0, scale))
+    }
+
+    /// The messages as the client reads them that hears them. Nobody hears two of one text on
+    /// different channels.
+    pub(super) fn messages_heard(&self) -> Vec<Published> {
+        let hearers = self.hearers();
+        let each = self.messages.items().iter().zip(hearers);
+        let local = |(message, hearers): (&Published, u8)| Published {
+            channel: match &self.channel {
+                Some(channel) if hearers != 0 => channel.clone(),
+                _ => message.channel.clone(),
+            },
+            payload: message.payload.clone(),
+        };
+        each.map(local).collect()
+    }
+
+    /// By the number of a publication: its messages on channels that clients listen to.
+    pub fn publications_heard(&self) -> Vec<Vec<u16>> {
+        let hearers = self.hearers();
+        let heard = |message: &&u16| hearers[usize::from(**message)] != 0;
         let publications = self.publications.items().iter();
         publications
             .map(|messages| messages.iter().filter(heard).copied().collect())

@@ -230,7 +230,8 @@ pub struct Closure {
     /// What comes of a command that publishes, and asks how many listen: for one listener,
     /// two, .. up to all clients. Where there is nothing, it is all the same.
     pub heard: Ways,
-    /// The channel that clients listen to; the others are nobody's.
+    /// The channel that each client listens to, as it names it: its owner may stand in the
+    /// name. The others are nobody's.
     pub channel: Option<Bytes>,
     /// Messages that are published.
     pub messages: Interner<Published>,

@@ -98,7 +98,7 @@ impl<'w> ConcreteRun<'w> {
             (Cargo::Refused, Content::Refused) => true,
             (Cargo::Published(published), Content::Published(id)) => {
                 let one = parcel.like.is_empty() != parcel.message.more;
-                one && closure.messages.get(id) == published
+                one && self.as_published(closure.messages.get(id)) == *published
             }
             _ => false,
         }

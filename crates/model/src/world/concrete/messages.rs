@@ -1,5 +1,6 @@
 //! Messages with their real content.
 
+use lockproof_lua::text::{self, NameKind, Symbol};
 use lockproof_redis::Reply;
 use lockproof_trace::{Event, FaultEvent};
 
@@ -129,7 +130,8 @@ impl ConcreteRun<'_> {
             sender: self.world.sender(&message),
         };
         let node = usize::from(message.node);
-        let listeners = self.world.listeners(&self.before, node) as u32;
+        let published = claimed.published;
+        let listeners = self.world.listeners(&self.before, node, published) as u32;
         let done = self.executed(&keyspace, author, argv, (alone, listeners));
         self.rounded |= claimed.rounded;
         if done.tied && !self.is_execution(&done, claimed) {
@@ -177,13 +179,29 @@ impl ConcreteRun<'_> {
         }
         let closure = &self.world.tables.closure;
         let said = closure.publications.get(claimed.published).iter();
-        let said = said.map(|message| closure.messages.get(*message));
-        let same = said.map(|message| (&message.channel, &message.payload));
-        if !same.eq(executed.published.iter().map(|(on, said)| (on, said))) {
+        let said = said.map(|message| self.as_published(closure.messages.get(*message)));
+        let same = said.map(|message| (message.channel, message.payload));
+        if !same.eq(executed.published.iter().cloned()) {
             let detail = format!("the command publishes {:?}", executed.published);
             return Err(mismatch(self.at, "execute", detail));
         }
         Ok(())
+    }
+
+    /// A message as a server sends it: owners have letters, and it names nothing else.
+    pub(super) fn as_published(&self, message: &Published) -> Published {
+        let channel = text::map_symbols(&message.channel, |symbol, out| match symbol {
+            Symbol::Name(name) if name.kind == NameKind::Owner => {
+                let client = usize::from(name.who.wrapping_sub(b'A'));
+                let owner = self.clients.get(client).map(|client| &client.owner);
+                out.extend_from_slice(owner.map_or(&[][..], |owner| owner.as_bytes()));
+            }
+            other => other.write(out),
+        });
+        Published {
+            channel,
+            payload: message.payload.clone(),
+        }
     }
 
     /// A server sends a message to a client that listens.
@@ -197,7 +215,7 @@ impl ConcreteRun<'_> {
         let Content::Published(number) = message.content else {
             return Err(mismatch(self.at, "publish", format!("{message:?}")));
         };
-        let published = self.world.tables.closure.messages.get(number).clone();
+        let published = self.as_published(self.world.tables.closure.messages.get(number));
         let id = self.next_id;
         self.next_id += 1;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

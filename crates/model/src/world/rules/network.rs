@@ -207,7 +207,8 @@ impl<L: Log> Successor<'_, L> {
         let heard = match execution.published {
             0 => None,
             _ => {
-                let listeners = world.listeners(&self.state, message.node.into());
+                let node = usize::from(message.node);
+                let listeners = world.listeners(&self.state, node, execution.published);
                 world.tables.heard(command, keyspace, refuses, listeners)
             }
         };

@@ -60,7 +60,7 @@ impl<L: Log> Successor<'_, L> {
         for &number in world.tables.publication(publication) {
             for client in 0..world.clients.len() {
                 let field = world.listening(client, usize::from(node));
-                if self.state.get(field) == HEARS {
+                if world.tables.hears(client, number) && self.state.get(field) == HEARS {
                     self.send_message(client, node, number);
                 }
             }
@@ -238,12 +238,21 @@ impl World {
         self.tables.listens() && state.get(self.listening(client, node)) != 0
     }
 
-    /// So many clients listen at the node's server.
-    pub(in crate::world) fn listeners(&self, state: &State, node: usize) -> usize {
-        let clients = 0..self.clients.len();
-        clients
-            .filter(|client| self.listens(state, *client, node))
-            .count()
+    /// So many clients listen at the node's server to what is published.
+    pub(in crate::world) fn listeners(
+        &self,
+        state: &State,
+        node: usize,
+        publication: u16,
+    ) -> usize {
+        // All of it is on one channel.
+        let Some(first) = self.tables.publication(publication).first() else {
+            return 0;
+        };
+        let hears = |client: &usize| {
+            self.tables.hears(*client, *first) && self.listens(state, *client, node)
+        };
+        (0..self.clients.len()).filter(hears).count()
     }
 
     /// What comes last on a client's subscription, of all that is on its way; its slot.

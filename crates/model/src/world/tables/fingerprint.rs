@@ -82,6 +82,7 @@ impl Tables {
             nothing,
             subscriptions,
             publications,
+            hearers,
             holders_own,
             operations,
         } = self;
@@ -120,7 +121,7 @@ impl Tables {
         (counts_leases, spins, opens, has_modes).hash(&mut feed);
         let ways: BTreeMap<_, _> = closure.ways.iter().collect();
         let heard: BTreeMap<_, _> = closure.heard.iter().collect();
-        (ways, heard, subscriptions, publications).hash(&mut feed);
+        (ways, heard, subscriptions, publications, hearers).hash(&mut feed);
         feed.0.finalize().into()
     }
 }
