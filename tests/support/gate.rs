@@ -104,6 +104,7 @@ impl Script {
                     replicas: 0,
                     min_replicas: 0,
                     shared_owner: false,
+                    objects: None,
                     callers: 0,
                     shared_handle: false,
                 },

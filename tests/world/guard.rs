@@ -570,6 +570,7 @@ fn closing(acquire: &str, limits: Limits) -> String {
         ..checker.config(&[])
     };
     let mut subject = Subject {
+        second: None,
         program: &Program::start(&file, &config, "", 0).unwrap(),
         scripts: &mut ScriptEngine::new().unwrap(),
         rules: world.tables.closure.rules.clone(),

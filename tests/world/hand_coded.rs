@@ -53,6 +53,7 @@ fn search(world: World) -> Seen {
 
 fn close(program: &dyn ClientProgram, like: &World) -> Tables {
     let mut subject = Subject {
+        second: None,
         program,
         scripts: &mut ScriptEngine::new().unwrap(),
         rules: like.tables.closure.rules.clone(),

@@ -46,6 +46,7 @@ fn first_difference(
         ..for_real.clone()
     };
     let mut subject = Subject {
+        second: None,
         program: &Program::start(tables_of, &in_model, "", 0).unwrap(),
         scripts: &mut ScriptEngine::new().unwrap(),
         rules: sound.tables.closure.rules.clone(),

@@ -25,7 +25,7 @@ fn rules() -> KeyRules {
     KeyRules {
         dialect: lockproof_redis::Dialect::default(),
         keys: Keys::default(),
-        key: "lock".into(),
+        objects: None,        key: "lock".into(),
         by_sha: Default::default(),
     }
 }
@@ -373,6 +373,7 @@ fn retirement_reaches_every_place_where_a_token_can_stand() {
 
 /// Four clients, A and B with one owner id or with two.
 fn four(shared_owner: bool) -> People {
+        objects: None,
     People {
         clients: 4,
         shared_owner,

@@ -1,4 +1,4 @@
-//! Two callers of one process that share a handle.
+//! Two callers of one process, or two lock objects of one client, that share a handle.
 //!
 //! Each caller is a worker process here, with a copy of the handle. What one does to it the
 //! gate hands to the other before it does anything else, as one memory would.
@@ -29,10 +29,9 @@ impl Replay<'_> {
     /// This step and the next one are one fault, which strikes both callers of a process.
     pub(super) fn strikes_the_process_next(&self, at: usize) -> bool {
         let fault = |at: usize| struck(&self.trace.steps.get(at)?.event);
-        let callers = self.trace.setup.callers == 2;
         match (fault(at), fault(at + 1)) {
-            (Some((one, this)), Some((other, next))) if callers => {
-                this == next && one != other && one < 2 && other < 2
+            (Some((one, this)), Some((other, next))) => {
+                this == next && self.trace.setup.partner(one) == Some(other)
             }
             _ => false,
         }
@@ -44,11 +43,11 @@ impl Replay<'_> {
         client: u8,
         exchange: Option<Exchange>,
     ) -> Result<(), Stop> {
-        let Some(exchange) = exchange.filter(|_| self.trace.setup.shared_handle && client < 2)
-        else {
+        let shared = self.trace.setup.shared_handle;
+        let other = self.trace.setup.partner(client).filter(|_| shared);
+        let (Some(exchange), Some(other)) = (exchange, other) else {
             return Ok(());
         };
-        let other = 1 - client;
         let id = self.rig.client(other)?.fresh_id();
         let message = ToClient::Exchange { id, exchange };
         match self.rig.client(other)?.request(&message).await? {

@@ -62,7 +62,7 @@ impl Replay<'_> {
         let sight = match property.as_str() {
             "mutual-exclusion-belief" => Sight {
                 expected: two,
-                seen: clash(holders.iter().map(|holder| holder.mode)),
+                seen: clash(holders.iter()),
                 evidence: Vec::new(),
             },
             "mutual-exclusion-validity" => Sight {
@@ -136,6 +136,7 @@ impl Replay<'_> {
             // A paused client's clock goes on, and it will hear of it.
             let left_ms = view.validity_left_ms.map(|left| left - state.owed_ms);
             holders.push(Holder {
+                key: self.trace.setup.key_of(client as u8),
                 mode: state.mode,
                 valid: state.is_valid(),
             });
@@ -210,6 +211,12 @@ impl Replay<'_> {
         Ok(contents)
     }
 
+    /// What a key is to a client.
+    pub(super) fn own_role(&self, client: u8, key: &[u8]) -> Role {
+        let rules = self.watch.as_ref().map(|watch| &watch.rules);
+        rules.map_or(Role::Other, |rules| rules.own_role(client, key))
+    }
+
     pub(super) fn role(&self, key: &[u8]) -> Role {
         let rules = self.watch.as_ref().map(|watch| &watch.rules);
         rules.map_or(Role::Other, |rules| rules.role(key))
@@ -218,12 +225,13 @@ impl Replay<'_> {
     /// Nodes on which there is such an entry.
     fn nodes_with(
         &self,
+        client: u8,
         contents: &[Content],
         test: impl Fn(Role, &Entry, usize) -> bool,
     ) -> Vec<u8> {
         let has = |node: &usize| {
             let mut entries = contents[*node].iter();
-            entries.any(|(key, entry)| test(self.role(key), entry, *node))
+            entries.any(|(key, entry)| test(self.own_role(client, key), entry, *node))
         };
         let nodes = (0..contents.len()).filter(has);
         nodes.map(|node| node as u8).collect()
@@ -266,7 +274,7 @@ impl Replay<'_> {
                     if reentrant && end.ended.op == "release" =>
                 {
                     let own = |role, entry: &Entry, _| role != Role::Fence && entry.is_of(client);
-                    let on = self.nodes_with(&contents, own);
+                    let on = self.nodes_with(client, &contents, own);
                     let kept = on.len() >= quorum;
                     let state = self.state(client)?;
                     let holds = state.view.as_ref().map_or(0, |view| view.holds);
@@ -312,7 +320,7 @@ impl Replay<'_> {
                     && entry.is_of(client)
                     && left.is_some_and(|left| (0..=ttl_ms).contains(&left))
             };
-            let on = self.nodes_with(&contents, leased);
+            let on = self.nodes_with(client, &contents, leased);
             if on.len() < self.quorum() {
                 found.push(format!(
                     "client {client}'s {} succeeds validly, and its lock, with an expiry \
@@ -393,9 +401,11 @@ impl Replay<'_> {
                         ));
                     }
                     let mut on = end.effective.clone();
-                    on.extend(self.nodes_with(&contents, |role, entry: &Entry, _| {
-                        role == Role::Lock && entry.is_of(client)
-                    }));
+                    on.extend(
+                        self.nodes_with(client, &contents, |role, entry: &Entry, _| {
+                            role == Role::Lock && entry.is_of(client)
+                        }),
+                    );
                     if on.len() < self.quorum() {
                         let on: Vec<u8> = on.into_iter().collect();
                         found.push(format!(
@@ -450,6 +460,7 @@ impl Replay<'_> {
         let rest = (1..=4).map(|lap| 2 + lap * (lease + 1));
         let trial = Trial {
             tries: [0, 1, 2].into_iter().chain(rest).collect(),
+            goals: self.have_all(&callers),
             callers,
             release_first: true,
         };
@@ -458,7 +469,8 @@ impl Replay<'_> {
         let mut ends = 0;
         for client in &trial.callers {
             let phase = self.state(*client)?.phase();
-            ends += usize::from(phase == "idle" || phase == "held");
+            let ended = phase == "idle" || phase == "held";
+            ends += usize::from(ended && !self.is_busy_elsewhere(*client)?);
         }
         let tries = tried.calls + tried.failed.len();
         Ok(Sight {
@@ -493,10 +505,16 @@ impl Replay<'_> {
         }
         let contents = self.contents().await?;
         let mut others: Vec<u8> = (0..self.trace.setup.clients).collect();
-        others.retain(|other| *other != client);
+        // The other object of the client is the client's own.
+        let own = self
+            .trace
+            .setup
+            .objects
+            .map(|objects| objects.partner(client));
+        others.retain(|other| *other != client && own != Some(*other));
         for other in &others {
             let own = |role, entry: &Entry, _| role != Role::Fence && entry.is_of(*other);
-            let on = self.nodes_with(&contents, own);
+            let on = self.nodes_with(*other, &contents, own);
             if !on.is_empty() || self.state(*other)?.believes() {
                 return Ok(not(format!(
                     "client {other} has, or holds, something itself"
@@ -507,6 +525,7 @@ impl Replay<'_> {
             let state = &self.clients[usize::from(*other)];
             !state.crashed && state.phase() == "idle"
         };
+        others.retain(|other| self.trace.setup.contend(*other, client));
         let callers: Vec<u8> = others.into_iter().filter(idle).collect();
         if callers.is_empty() {
             return Ok(not("no other client is there to try".into()));
@@ -516,6 +535,7 @@ impl Replay<'_> {
         let lease = (setup.ttl_ms + setup.tick_ms - 1) / setup.tick_ms;
         let trial = Trial {
             tries: (0..lease).collect(),
+            goals: callers.clone(),
             callers,
             release_first: false,
         };
@@ -533,19 +553,21 @@ impl Replay<'_> {
 
 /// A client that believes that it holds the lock.
 struct Holder {
+    key: String,
     mode: Mode,
     valid: bool,
 }
 
-/// Several hold the lock, and not all of them as readers.
-fn clash(modes: impl Iterator<Item = Mode>) -> bool {
-    let modes: Vec<Mode> = modes.collect();
-    modes.len() > 1 && modes.contains(&Mode::Write)
+/// Several hold one lock, and not all of them as readers.
+fn clash<'h>(holders: impl Iterator<Item = &'h Holder>) -> bool {
+    let holders: Vec<&Holder> = holders.collect();
+    let beside = |one: &Holder| holders.iter().filter(|other| other.key == one.key).count() > 1;
+    let writes = |holder: &&&Holder| holder.mode == Mode::Write;
+    holders.iter().filter(writes).any(|holder| beside(holder))
 }
 
 fn clash_of_valid(holders: &[Holder]) -> bool {
-    let valid = holders.iter().filter(|holder| holder.valid);
-    clash(valid.map(|holder| holder.mode))
+    clash(holders.iter().filter(|holder| holder.valid))
 }
 
 /// Node numbers in words.

@@ -19,6 +19,8 @@ use lockproof_lab::client::protocol::Mode;
 use lockproof_model::lock::{Keys, Role};
 use lockproof_redis::Reply;
 
+use lockproof_trace::Objects;
+
 use super::look::Told;
 
 pub(super) type Bytes = Vec<u8>;
@@ -289,11 +291,34 @@ pub(super) struct KeyRules {
     pub keys: Keys,
     /// `lock.key`.
     pub key: String,
+    /// Of which that is the first, if clients have two lock objects.
+    pub objects: Option<Objects>,
 }
 
 impl KeyRules {
     pub fn role(&self, key: &[u8]) -> Role {
-        self.keys.role(key, &self.key)
+        match (self.objects, self.role_for(0, key)) {
+            (Some(_), Role::Other) => self.role_for(1, key),
+            (_, role) => role,
+        }
+    }
+
+    fn role_for(&self, client: u8, key: &[u8]) -> Role {
+        match self.objects {
+            Some(objects) => self.keys.role(key, &objects.key(client, &self.key)),
+            None => self.keys.role(key, &self.key),
+        }
+    }
+
+    /// What a key is to a client: another object's lock is none of its own.
+    pub fn own_role(&self, client: u8, key: &[u8]) -> Role {
+        match self.role_for(client, key) {
+            Role::Other => match self.role(key) {
+                Role::Lock => Role::Other,
+                role => role,
+            },
+            role => role,
+        }
     }
 }
 
@@ -402,7 +427,7 @@ fn judge(
     if role == Role::Fence {
         return;
     }
-    effect.wrote |= touched.written && role == Role::Lock;
+    effect.wrote |= touched.written && rules.own_role(author.client, key) == Role::Lock;
     let Some(known) = known else {
         if role != Role::Queue {
             effect.created.push(shown(key));
@@ -438,7 +463,7 @@ fn judge(
     if !touched.expiry {
         return;
     }
-    effect.wrote |= role == Role::Lock && entry.is_of(author.client);
+    effect.wrote |= rules.own_role(author.client, key) == Role::Lock && entry.is_of(author.client);
     let longer = match (known.ends_ms, entry.ends_ms) {
         (_, None) => true,
         (None, Some(_)) => false,
@@ -518,6 +543,7 @@ mod tests {
     fn rules() -> KeyRules {
         KeyRules {
             keys: Keys::default(),
+            objects: None,
             key: "k".to_string(),
         }
     }

@@ -25,6 +25,8 @@ const ACTIONS_MAX: usize = 300;
 pub(super) struct Trial {
     /// Clients that call acquire, one after the other.
     pub callers: Vec<u8>,
+    /// Those whose success counts, and who besides them is within an acquire.
+    pub goals: Vec<u8>,
     /// A holder among them releases before it tries.
     pub release_first: bool,
     /// Ticks, from 0, at which they try.
@@ -34,6 +36,8 @@ pub(super) struct Trial {
 /// What came of it.
 #[derive(Debug, Default)]
 pub(super) struct Tried {
+    /// Clients whose success does not count.
+    pub besides: Vec<u8>,
     /// Who acquired.
     pub acquired: Option<u8>,
     /// Attempts that ended otherwise: whose, and how.
@@ -126,16 +130,19 @@ impl Replay<'_> {
 
     /// Lets clients try.
     pub(super) async fn try_to_acquire(&mut self, trial: &Trial) -> Result<Tried, Stop> {
-        let mut tried = Tried::default();
+        let mut tried = Tried {
+            besides: self.besides(trial),
+            ..Tried::default()
+        };
         self.end_faults().await?;
         self.flow(&mut tried).await?;
         let last = trial.tries.last().copied().unwrap_or(0);
         for tick in 0..=last {
             for client in &trial.callers {
                 if trial.release_first {
-                    self.give_back(*client, &mut tried).await?;
+                    self.give_all_back(*client, &mut tried).await?;
                 }
-                let idle = self.state(*client)?.phase() == "idle";
+                let idle = self.is_its_turn(*client, trial)?;
                 if tried.acquired.is_none() && idle && trial.tries.contains(&tick) {
                     tried.calls += 1;
                     let token = format!("try-{}-{client}", tried.calls);
@@ -154,9 +161,10 @@ impl Replay<'_> {
     }
 
     /// A holder releases all that it holds.
-    async fn give_back(&mut self, client: u8, tried: &mut Tried) -> Result<(), Stop> {
+    pub(super) async fn give_back(&mut self, client: u8, tried: &mut Tried) -> Result<(), Stop> {
         for _ in 0..4 {
-            if tried.acquired.is_some() || self.state(client)?.phase() != "held" {
+            let holds = self.state(client)?.phase() == "held";
+            if tried.acquired.is_some() || !holds || self.is_busy_elsewhere(client)? {
                 break;
             }
             self.call(client, "release", None).await?;
@@ -318,6 +326,7 @@ fn note_end(client: u8, ended: &Ended, tried: &mut Tried) {
         return;
     }
     let how = match &ended.outcome {
+        Outcome::Held { .. } if tried.besides.contains(&client) => return,
         Outcome::Held { .. } => {
             tried.acquired.get_or_insert(client);
             return;

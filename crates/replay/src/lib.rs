@@ -29,6 +29,7 @@ mod held;
 mod look;
 mod messages;
 mod monitor;
+mod objects;
 mod refusals;
 mod replica;
 mod report;

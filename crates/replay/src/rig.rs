@@ -7,7 +7,7 @@ use lockproof_lab::client::protocol::{ClockMode, Feature, FromClient, Init, PROT
 use lockproof_lab::client::{ClientError, ClientProcess};
 use lockproof_lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
 use lockproof_redis::Reply;
-use lockproof_trace::{Trace, owner_name, owner_of};
+use lockproof_trace::{Trace, owner_name};
 use tokio::task::JoinSet;
 
 use super::look::{self, Listener};
@@ -316,9 +316,9 @@ impl Rig {
             id: self.client(client)?.fresh_id(),
             protocol: PROTOCOL.to_string(),
             client,
-            owner: owner_name(owner_of(client, setup.shared_owner)),
+            owner: owner_name(setup.owner_of(client)),
             nodes: self.wires.addresses(client),
-            key: setup.key.clone(),
+            key: setup.key_of(client),
             ttl_ms: setup.ttl_ms,
             timeout_ms: setup.timeout_ms,
             params: setup.params.clone(),

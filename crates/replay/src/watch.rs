@@ -107,6 +107,7 @@ impl Watch {
             rules: KeyRules {
                 keys: file.as_ref().map_or_else(Keys::default, |f| f.keys.clone()),
                 key: trace.setup.key.clone(),
+                objects: trace.setup.objects,
             },
             has_modes: file.as_ref().is_some_and(|file| file.has_modes),
             asks: match trace.property.as_deref() {

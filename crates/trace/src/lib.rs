@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 mod fault;
 mod file;
 mod itf;
+mod objects;
 mod story;
 mod validate;
 pub mod words;
@@ -18,6 +19,7 @@ pub mod words;
 pub use fault::{FaultEvent, Lane, Mark, Told, Way};
 pub use file::{MAX_BYTES, TraceError, check_lock, parse, read, to_json, write};
 pub use itf::{itf, write_itf};
+pub use objects::Objects;
 use story::violation;
 pub use story::{Story, story};
 pub use validate::{CLIENTS_MAX, Inconsistency, NODES_MAX, validate};
@@ -141,7 +143,11 @@ pub struct Setup {
     /// 2: clients A and B are two callers of one process. What strikes the process strikes both.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub callers: u8,
-    /// These two callers share one handle (`self`).
+    /// Each client has two lock objects, and each of its two parts stands here as a client of
+    /// its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<Objects>,
+    /// These two callers, or the two parts of each client, share one handle (`self`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared_handle: bool,
     /// The kind of server that the lock asks for, such as `valkey`; any will do if absent.

@@ -19,7 +19,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{ClientView, Event, Mark, Step, Trace, words};
+use super::{ClientView, Event, Mark, Setup, Step, Trace, words};
 
 /// How to tell the story.
 #[derive(Clone, Copy, Debug)]
@@ -228,6 +228,10 @@ impl<'a> Teller<'a> {
             2 => "clients A, B".into(),
             _ => format!("clients A to {last}"),
         };
+        let clients = match s.objects {
+            Some(objects) => format!("{clients} ({})", objects.words(s)),
+            None => clients,
+        };
         let clients = match (s.callers, s.shared_handle) {
             (2, true) => format!("{clients} (A and B: two callers of one process, one handle)"),
             (2, false) => format!("{clients} (A and B: two callers of one process)"),
@@ -400,7 +404,7 @@ impl<'a> Teller<'a> {
                         words::client(repeats.client)
                     ),
                 );
-            } else if let Some(who) = believers(&self.trace.steps[step - 1]) {
+            } else if let Some(who) = believers(&self.trace.setup, &self.trace.steps[step - 1]) {
                 say(Style::new(), format!("  {who}"));
             }
         } else {
@@ -427,13 +431,19 @@ pub(crate) fn violation(trace: &Trace) -> Option<(usize, &str)> {
     Some((step + 1, property))
 }
 
-fn believers(step: &Step) -> Option<String> {
+fn believers(setup: &Setup, step: &Step) -> Option<String> {
     let names: Vec<String> = step
         .clients
         .iter()
         .enumerate()
         .filter(|(_, view)| view.believes)
-        .map(|(i, _)| words::client(i as u8))
+        .map(|(i, _)| {
+            let name = words::client(i as u8);
+            match setup.objects {
+                Some(_) => format!("{name} ({})", words::printable(&setup.key_of(i as u8))),
+                None => name,
+            }
+        })
         .collect();
     match names.as_slice() {
         [] => Some("At that moment nobody believes to hold the lock.".into()),

@@ -99,6 +99,13 @@ fn setup(s: &Setup) -> Result<(), String> {
             format!("setup.{name} is {value}, but must be positive")
         })?;
     }
+    if s.objects.is_some() {
+        ensure(s.clients.is_multiple_of(2) && s.callers == 0, || {
+            "setup.objects makes two clients of each, so setup.clients must be 2 or 4, and \
+             setup.callers 0"
+                .into()
+        })?;
+    }
     ensure(s.replicas <= 1, || {
         format!(
             "setup.replicas is {}, but a node has at most one replica",

@@ -242,10 +242,14 @@ pub fn event(trace: &Trace, event: &Event) -> String {
         (None, None) => format!("message {message}"),
     };
     match event {
-        Event::Call { op, token, .. } => match token {
+        Event::Call { client, op, token } => match token {
             Some(token) => format!(
-                "calls {} (token {})",
+                "calls {}{} (token {})",
                 printable(op),
+                match trace.setup.objects {
+                    Some(objects) => objects.purpose(*client, &trace.setup),
+                    None => String::new(),
+                },
                 shorten(&printable(token), 20)
             ),
             None => format!("calls {}", printable(op)),

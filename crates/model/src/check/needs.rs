@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use lockproof_lua::Scale;
 use lockproof_redis::{Dialect, ScriptEngine};
-use lockproof_trace::{self as trace, Setup};
+use lockproof_trace::{self as trace, Objects, Setup};
 
 use crate::lock::{Callers, Config, Program, ServerKind};
 use crate::world::catalogue::{Beside, Fault, FaultInfo, Harm, Property, Safety, SizeUnit, Switch};
 use crate::world::closure::{Closure, ClosureError, Needs, Subject, Wanted};
 use crate::world::node::KeyRules;
+use crate::world::program::ClientProgram;
 use crate::world::tables::Tables;
 use crate::world::{Telling, World, WorldConfig};
 
@@ -33,11 +34,12 @@ impl Checker<'_> {
     pub(super) fn world_config(&self, set: &[Switch]) -> WorldConfig {
         let sizes = &self.options.sizes;
         WorldConfig {
-            clients: sizes.clients,
+            clients: self.clients(),
             nodes: sizes.nodes,
             ttl_ticks: sizes.ttl_ticks,
             reentrant: self.file.reentrant,
             callers: self.callers(),
+            objects: self.objects(),
             switches: set.to_vec(),
             order: self.order_in(set),
             at_ticks: false,
@@ -100,12 +102,15 @@ impl Checker<'_> {
         let config = self.config_of(needs.timeout_ms, Some(needs.scale()));
         let mut program = Program::start(self.file, &config, "", trace::EPOCH_MS)?;
         program.watch_lines(Arc::clone(&self.seen.lines));
+        let second = self.second(&config)?;
         let mut subject = Subject {
             program: &program,
+            second: second.as_ref().map(|program| program as &dyn ClientProgram),
             scripts: &mut ScriptEngine::new()?,
             rules: KeyRules {
                 keys: self.file.keys.clone(),
                 key: config.key.clone(),
+                objects: self.objects(),
                 dialect: dialect_of(self.file.server),
                 by_sha: Default::default(),
             },
@@ -249,7 +254,7 @@ impl Checker<'_> {
         let horizon: u32 = parts.into_iter().map(u32::from).sum::<u32>() + set_back;
         let harms = |harm: Harm| set.iter().any(|switch| switch.fault.info().harm == harm);
         Needs {
-            clients: sizes.clients,
+            clients: self.clients(),
             holds_max: if self.file.reentrant { 2 } else { 1 },
             ttl_ms: i64::from(sizes.ttl_ticks) * sizes.tick_ms,
             timeout_ms: self.timeout_ms(set),
@@ -268,7 +273,8 @@ impl Checker<'_> {
             cancels: on(Fault::Cancel),
             refusing: on(Fault::MinReplicas),
             shared_owner: self.world_config(set).shares_owner(),
-            shared_handle: self.callers().handle,
+            shared_handle: self.callers().handle || self.file.objects.shared,
+            objects: self.objects(),
             losing: self.file.keys.has_fences() && self.world_config(set).loses_fences(),
         }
     }
@@ -287,7 +293,7 @@ impl Checker<'_> {
         params.extend(sizes.params.clone());
         let config = self.config(set);
         Setup {
-            clients: sizes.clients,
+            clients: self.clients(),
             nodes: sizes.nodes,
             ttl_ms: config.ttl_ms,
             tick_ms: self.step_ms(),
@@ -300,7 +306,8 @@ impl Checker<'_> {
             min_replicas: u8::from(find(set, Fault::MinReplicas).is_some()),
             shared_owner: self.world_config(set).shares_owner(),
             callers: if self.callers().two { 2 } else { 0 },
-            shared_handle: self.callers().handle,
+            objects: self.objects(),
+            shared_handle: self.callers().handle || self.file.objects.shared,
             server: self.file.server.name().map(str::to_owned),
         }
     }
@@ -310,6 +317,9 @@ impl Checker<'_> {
         let told = |what: &str, id| format!("{what} under {id} is not in the model yet");
         set.iter().find_map(|switch| {
             let FaultInfo { id, not_beside, .. } = switch.fault.info();
+            if self.objects().is_some() && BESIDE_NO_CALLERS.contains(&switch.fault) {
+                return Some(told("a client with two lock objects", id));
+            }
             if self.callers().two && BESIDE_NO_CALLERS.contains(&switch.fault) {
                 return Some(told("a process with two callers", id));
             }
@@ -328,6 +338,59 @@ impl Checker<'_> {
     fn listens(&self, set: &[Switch]) -> bool {
         let tables = self.tables.get(&self.needs(set));
         tables.is_some_and(|tables| tables.listens())
+    }
+
+    /// Clients of a world: each lock object of a client is one.
+    fn clients(&self) -> u8 {
+        let clients = self.options.sizes.clients;
+        match self.objects() {
+            Some(_) => 2 * clients,
+            None => clients,
+        }
+    }
+
+    /// The lock objects of each client, if there are two.
+    fn objects(&self) -> Option<Objects> {
+        let objects = self.file.objects;
+        let order = match objects.opposite {
+            true => Objects::Opposite,
+            false => Objects::Same,
+        };
+        objects.two.then_some(order)
+    }
+
+    /// Why a property is not asked of clients that have two lock objects.
+    pub(super) fn not_asked_of_objects(&self, property: Property) -> Option<&'static str> {
+        self.objects()?;
+        match property {
+            Property::Safety(Safety::Effect) => {
+                Some("not asked of clients with two lock objects: there is one guarded counter")
+            }
+            Property::Safety(Safety::NoOrphanAtOnce) => Some(
+                "not asked of clients with two lock objects: which of them comes to rest is open",
+            ),
+            Property::Fair(_) => {
+                Some("not asked of clients with two lock objects: who starves for which is open")
+            }
+            Property::Safety(Safety::NoFalseAlarm | Safety::ToldWhenLost) => Some(
+                "not asked of clients with two lock objects: whose loss is told is open",
+            ),
+            Property::Safety(_) | Property::Branching(_) => None,
+        }
+    }
+
+    /// The program of a second lock object, with a key of its own.
+    fn second(&self, config: &Config) -> Result<Option<Program>, CheckError> {
+        let Some(objects) = self.objects() else {
+            return Ok(None);
+        };
+        let config = Config {
+            key: objects.key(1, &config.key),
+            ..config.clone()
+        };
+        let mut program = Program::start(self.file, &config, "", trace::EPOCH_MS)?;
+        program.watch_lines(Arc::clone(&self.seen.lines));
+        Ok(Some(program))
     }
 
     /// What the first two clients have in common.

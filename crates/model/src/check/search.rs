@@ -179,6 +179,9 @@ impl Checker<'_> {
                     .into(),
             ));
         }
+        if let Some(reason) = self.not_asked_of_objects(property) {
+            return Ok(Answer::Unknown(reason.into()));
+        }
         let Some(run) = searched.run(property) else {
             return Ok(searched.unviolated(property));
         };

@@ -51,12 +51,14 @@ impl Sizes {
             let text = format!("{what} is {value}; it must be from {least} to {most}");
             Err(CheckError::Sizes(text))
         };
-        range(
-            "the number of clients",
-            self.clients.into(),
-            1,
-            crate::world::CLIENTS_MAX as i64,
-        )?;
+        let most = crate::world::CLIENTS_MAX as i64;
+        match file.objects.two {
+            true => {
+                let what = "the number of clients with two lock objects";
+                range(what, self.clients.into(), 1, most / 2)?;
+            }
+            false => range("the number of clients", self.clients.into(), 1, most)?,
+        }
         let nodes = file.nodes;
         let what = format!("the number of nodes for {}", file.name);
         range(&what, self.nodes.into(), nodes.min.into(), nodes.max.into())?;

@@ -20,6 +20,7 @@ use super::callers::{self, Callers};
 use super::cancel::CLEAN_UP;
 use super::error::LockError;
 use super::keys::Keys;
+use super::objects::{self, Objects};
 use super::registry::{self, MODELS};
 use super::shape::{FIELDS, MODES, OPERATIONS, OPTIONAL, PLAIN};
 use super::types::{Mode, Op};
@@ -72,6 +73,8 @@ pub struct LockFile {
     pub fair: bool,
     /// What the first two clients share, if they are two callers of one process.
     pub callers: Callers,
+    /// The lock objects of each client.
+    pub objects: Objects,
     /// What its keys are.
     pub keys: Keys,
     /// How many servers.
@@ -174,6 +177,7 @@ impl LockFile {
             renews: false,
             fair: false,
             callers: Callers::default(),
+            objects: Objects::default(),
             keys: Keys::default(),
             nodes: NodeCount {
                 default: 1,
@@ -217,13 +221,18 @@ impl LockFile {
         file.told_within = fields.told_within()?;
         file.callers =
             callers::declared(&fields.get("callers"), &machine).map_err(|why| fields.wrong(why))?;
+        file.objects = objects::declared(&fields.get("objects"), &machine)
+            .map_err(|why| fields.wrong_at("objects", why))?;
         file.keys = fields.keys()?;
         file.nodes = fields.nodes()?;
         (file.params, file.checked_params) = fields.params()?;
         file.ttl_step_ms = fields.positive("ttl_step")?.unwrap_or(1);
         file.server = fields.server()?;
         file.scripts = Arc::new(scripts);
-        Ok(file)
+        match objects::unfollowed(&file) {
+            Some((field, why)) => Err(fields.wrong_at(field, why)),
+            None => Ok(file),
+        }
     }
 
     /// Runs the file: a machine with what it made, and the table that it returns.
@@ -297,6 +306,16 @@ impl LockFile {
                 }
             }
         }
+    }
+
+    /// Two callers of a process, or two objects of a client, use one handle.
+    pub fn shares_handle(&self) -> bool {
+        self.callers.handle || self.objects.shared
+    }
+
+    /// They have one owner id.
+    pub fn shares_owner(&self) -> bool {
+        self.callers.owner || self.objects.two
     }
 
     /// The operations that it has.
@@ -431,6 +450,20 @@ impl Fields<'_> {
         }
     }
 
+    /// The same, with the line of the field.
+    fn wrong_at(&self, field: &str, message: impl Into<String>) -> LockError {
+        self.wrong_on(&[field], message.into())
+    }
+
+    fn wrong_on(&self, path: &[&str], message: String) -> LockError {
+        let line = lockproof_lua::field_line(self.text.as_bytes(), path);
+        let place = line.map_or(String::new(), |line| format!(":{line}"));
+        LockError::Shape {
+            file: format!("{}{place}", self.file),
+            message,
+        }
+    }
+
     fn known(&self) -> Result<(), LockError> {
         for (key, _) in self.table.entries() {
             let name = match &key {
@@ -503,14 +536,7 @@ impl Fields<'_> {
     }
 
     fn about(&self) -> Result<About, LockError> {
-        let fault = |fault: about::Fault| {
-            let line = lockproof_lua::field_line(self.text.as_bytes(), &fault.path());
-            let place = line.map_or(String::new(), |line| format!(":{line}"));
-            LockError::Shape {
-                file: format!("{}{place}", self.file),
-                message: fault.message,
-            }
-        };
+        let fault = |fault: about::Fault| self.wrong_on(&fault.path(), fault.message.clone());
         let id = match self.get("about") {
             Value::Nil => return Ok(About::default()),
             Value::Table(id) => id,

@@ -117,9 +117,9 @@ fn text_from_the_other_side(
 }
 
 impl Program {
-    /// Two callers share this program's handle.
+    /// Two callers, or two objects of a client, share this program's handle.
     pub(super) fn shares_handle(&self) -> bool {
-        self.shared.file.callers.handle
+        self.shared.file.shares_handle()
     }
 
     /// From now on this is the caller of this number: threads are named by it.
@@ -162,8 +162,11 @@ impl Program {
                 Ok(Plain::Text(text.bytes().to_vec()))
             }
             Value::Text(text) if text.is_symbolic() => {
-                let seen =
-                    text_from_the_other_side(text.bytes(), is_key, self.shared.file.callers.owner)?;
+                let seen = text_from_the_other_side(
+                    text.bytes(),
+                    is_key,
+                    self.shared.file.shares_owner(),
+                )?;
                 Ok(Plain::Text(seen))
             }
             Value::Text(_) => lacks("a text that is not UTF-8"),

@@ -14,6 +14,7 @@
 //! | `outcome` | what an operation returns |
 //! | `names`, `readings` | tokens, and readings of its clock, that a program remembers |
 //! | `keys` | what a lock's keys are |
+//! | `objects` | two lock objects of each client |
 //! | `callers`, `handle` | two callers of one process, and the handle that they share |
 //! | `about` | what its file says of it to readers |
 //! | `mutate` | small changes of a lock, each a lock of its own |
@@ -34,6 +35,7 @@ mod handle;
 mod keys;
 mod mutate;
 mod names;
+mod objects;
 mod outcome;
 mod program;
 mod readings;
@@ -52,6 +54,7 @@ pub use keys::{Keys, Role};
 pub use mutate::{Mutant, Operator};
 pub use names::Kept;
 pub(crate) use names::{KEPT_MAX, sends_kept};
+pub use objects::Objects;
 pub use program::Program;
 pub use registry::{SETUPS, Setup, builtin_names};
 pub use types::*;

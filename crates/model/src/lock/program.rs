@@ -481,6 +481,10 @@ impl Program {
         let mut values = vec![&self.handle];
         values.extend(workers.map(|worker| &worker.body));
         let ahead_ms = self.machine.write_key(&threads, &values, &mut out);
+        // Nobody's stack may have it yet, and the other object of a client has another one.
+        if self.shared.file.objects.two {
+            put_text(&mut out, self.shared.config.key.as_bytes());
+        }
         // For real, the token is a text of its own.
         if let Some(token) = &client.token {
             out.extend_from_slice(token.bytes());

@@ -24,7 +24,7 @@ pub(super) const MODES: [Op; 3] = [Op::Release, Op::AcquireRead, Op::AcquireWrit
 pub(super) const OPTIONAL: [Op; 3] = [Op::Renew, Op::IsHeld, Op::TryAcquire];
 
 /// Its other fields.
-pub(super) const FIELDS: [&str; 15] = [
+pub(super) const FIELDS: [&str; 16] = [
     "about",
     "callers",
     super::cancel::CLEAN_UP,
@@ -33,6 +33,7 @@ pub(super) const FIELDS: [&str; 15] = [
     "fair",
     "keys",
     "nodes",
+    "objects",
     "params",
     "reentrant",
     "renews",

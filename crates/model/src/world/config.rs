@@ -1,5 +1,7 @@
 //! Sizes and switches of a world.
 
+use lockproof_trace::{Objects, owner_of};
+
 use crate::lock::Callers;
 
 use super::catalogue::{Fault, Switch};
@@ -63,6 +65,8 @@ pub struct WorldConfig {
     pub reentrant: bool,
     /// What clients A and B share, if they are two callers of one process.
     pub callers: Callers,
+    /// Each client of the lock file is two here, if it has two lock objects.
+    pub objects: Option<Objects>,
     /// The fault switches that are on.
     pub switches: Vec<Switch>,
     /// Faults of these that strike in this order: none before the one that
@@ -137,6 +141,28 @@ impl WorldConfig {
     /// Clients A and B are two workers of one process, with one owner id.
     pub fn shares_owner(&self) -> bool {
         self.switch(Fault::SharedOwner).0 > 0 || self.callers.owner
+    }
+
+    /// The client whose owner id a client uses.
+    pub fn owner_of(&self, client: usize) -> u8 {
+        match self.objects {
+            Some(objects) => objects.owner(client as u8),
+            None => owner_of(client as u8, self.shares_owner()),
+        }
+    }
+
+    /// Who shares a process with a client: the other caller, or the other part.
+    pub fn partner(&self, client: usize) -> Option<usize> {
+        match self.objects {
+            Some(objects) => Some(usize::from(objects.partner(client as u8))),
+            None => self.callers.partner(client),
+        }
+    }
+
+    /// Two clients are after one key.
+    pub fn contend(&self, one: usize, other: usize) -> bool {
+        self.objects
+            .is_none_or(|objects| objects.contend(one as u8, other as u8))
     }
 
     /// The value of `silent` at which a replica counts as gone.

@@ -305,6 +305,7 @@ impl<'e> Executor<'e> {
         executed: &mut Executed,
     ) {
         let role = self.rules.role(&entry.key);
+        let counts = self.rules.lockers(&entry.key) & author.bit() != 0;
         let written = notes.written.iter().any(|place| place.key == entry.key);
         if written && role == Role::Other && self.rules.keys.declared {
             let key = text::printable(&entry.key);
@@ -332,20 +333,20 @@ impl<'e> Executor<'e> {
             || notes.expiries.contains(&entry.key);
         let own = entry.writers.set() & author.bit() != 0;
         let anew = entry.life.is_none() && written || lasts && own;
-        executed.effect.leased |= anew && counts(role);
+        executed.effect.leased |= anew && counts;
         let Some(known) = known else {
             if let Some((kind, what)) = redis::no_name(&entry.key).filter(|_| self.scale.is_some())
             {
                 refuse(executed, kind, what.into());
             }
             executed.effect.created |= role != Role::Queue;
-            executed.effect.wrote |= counts(role);
+            executed.effect.wrote |= counts;
             return;
         };
         if let Some(key) = counter_ran_away(known, entry) {
             executed.overflow = Some(key);
         }
-        executed.effect.wrote |= written && counts(role);
+        executed.effect.wrote |= written && counts;
         if role == Role::Queue {
             return;
         }
@@ -355,7 +356,7 @@ impl<'e> Executor<'e> {
         executed.effect.overwritten |= over;
         if lasts {
             executed.effect.victims |= expiry_victims(known, entry, author, self.step_ms());
-            executed.effect.wrote |= own && counts(role);
+            executed.effect.wrote |= own && counts;
         }
     }
 
@@ -447,11 +448,6 @@ impl<'e> Executor<'e> {
             );
         }
     }
-}
-
-/// What is written there can be the lock.
-fn counts(role: Role) -> bool {
-    matches!(role, Role::Lock)
 }
 
 fn refuse(executed: &mut Executed, kind: RefusalKind, what: String) {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use lockproof_lua::Scale;
 use lockproof_lua::text::Span;
 use lockproof_redis::{Bytes, Dialect, Server, Value};
+use lockproof_trace::Objects;
 
 use crate::lock::{Keys, Role};
 
@@ -91,6 +92,8 @@ pub struct KeyRules {
     pub keys: Keys,
     /// `lock.key`.
     pub key: String,
+    /// Of which `lock.key` is the first, if clients have two lock objects.
+    pub objects: Option<Objects>,
     /// What its servers speak.
     pub dialect: Dialect,
     /// The scripts that it names by their SHA-1: others' being known makes no difference.
@@ -100,7 +103,37 @@ pub struct KeyRules {
 impl KeyRules {
     /// What a key is.
     pub fn role(&self, name: &[u8]) -> Role {
-        self.keys.role(name, &self.key)
+        let of = |client| self.role_for(client, name);
+        match (self.objects, of(0)) {
+            (Some(_), Role::Other) => of(1),
+            (_, role) => role,
+        }
+    }
+
+    /// What a key is to the lock object of a client.
+    fn role_for(&self, client: u8, name: &[u8]) -> Role {
+        match self.objects {
+            Some(objects) => self.keys.role(name, &objects.key(client, &self.key)),
+            None => self.keys.role(name, &self.key),
+        }
+    }
+
+    /// The clients (bit set) whose lock it can be.
+    pub fn lockers(&self, name: &[u8]) -> u8 {
+        let locks = |client: &u8| self.role_for(*client, name) == Role::Lock;
+        match self.objects {
+            Some(_) => (0..4)
+                .filter(locks)
+                .fold(0, |set, client| set | 1 << client),
+            None if locks(&0) => u8::MAX,
+            None => 0,
+        }
+    }
+
+    /// It belongs to both lock objects of a client.
+    pub fn is_of_both(&self, name: &[u8]) -> bool {
+        let known = |client| self.role_for(client, name) != Role::Other;
+        self.objects.is_some() && known(0) && known(1)
     }
 }
 
@@ -274,6 +307,7 @@ impl Keyspace {
                 holders.unbounded |= writers;
             }
             if role == Role::Lock {
+                let writers = writers & rules.lockers(&entry.key);
                 holders.locked |= writers;
                 let ticks = entry.life.map_or(u8::MAX, |life| {
                     let ticks = (life.value(step_ms) + step_ms - 1) / step_ms;

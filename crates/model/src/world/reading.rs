@@ -123,10 +123,10 @@ impl World {
         &self.tables.facts[state.get(self.clients[client].local)]
     }
 
-    /// The two may not hold the lock at once: they are not both readers.
+    /// The two may not hold the lock at once: it is one key, and they are not both readers.
     pub(super) fn exclude(&self, state: &State, one: usize, other: usize) -> bool {
-        let [one, other] = [one, other].map(|client| self.facts(state, client).mode);
-        one.excludes(other)
+        let modes = [one, other].map(|client| self.facts(state, client).mode);
+        self.config.contend(one, other) && modes[0].excludes(modes[1])
     }
 
     /// In which part its client sent a request.
@@ -244,7 +244,7 @@ impl World {
     /// The other caller of a client's process, if it has one.
     #[inline]
     pub fn partner(&self, client: usize) -> Option<usize> {
-        self.config.callers.partner(client)
+        self.config.partner(client)
     }
 
     /// What strikes a process is told of its first caller.

@@ -169,17 +169,28 @@ pub struct People {
     pub shared_owner: bool,
     /// A and B share a handle, and see each other's present token in it.
     pub shared_handle: bool,
+    /// Each client of the lock file is two, if it has two lock objects.
+    pub objects: Option<trace::Objects>,
 }
 
 impl People {
     /// The owner name that a client uses.
     fn owner(self, client: u8) -> Name {
-        owner(trace::owner_of(client, self.shared_owner))
+        owner(match self.objects {
+            Some(objects) => objects.owner(client),
+            None => trace::owner_of(client, self.shared_owner),
+        })
     }
 
     /// The client that shares a handle with `me`, if one does.
     pub fn partner(self, me: u8) -> Option<u8> {
-        (self.shared_handle && self.clients > 1 && me < 2).then(|| 1 - me)
+        if !self.shared_handle || self.clients < 2 {
+            return None;
+        }
+        match self.objects {
+            Some(objects) => Some(objects.partner(me)),
+            None => (me < 2).then(|| 1 - me),
+        }
     }
 
     /// The client that comes so many after `me`.
@@ -424,6 +435,7 @@ mod tests {
             clients,
             shared_owner: false,
             shared_handle: false,
+            objects: None,
         }
     }
 

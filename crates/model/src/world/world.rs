@@ -131,8 +131,8 @@ pub struct World {
     /// How many must have before each fault.
     pub(super) place: [u8; FAULTS.len()],
     pub(super) messages: MessageLayout,
-    /// Class of a client that has done nothing yet.
-    pub(super) fresh: u16,
+    /// Class of a client that has done nothing yet, by the place of its lock object.
+    fresh: [u16; 2],
     /// Index of the clock offset 0.
     pub(super) no_skew: u8,
     pub(super) slots_used: usize,
@@ -250,10 +250,11 @@ impl World {
         let ghosts = ghosts.chain([freed]);
         let ghosts = ghosts.chain(telling.iter().flat_map(TellingFields::all));
         let bare = State::mask_without(ghosts.chain(effects).chain(faults));
-        let fresh = tables.class_of[0];
+        let second = usize::from(config.objects.is_some());
+        let fresh = [tables.class_of[0], tables.class_of[second]];
         Ok(World {
             bare,
-            pursuits: pursuits(config.clients, fresh, &tables),
+            pursuits: pursuits(config.clients, fresh[0], &tables),
             slots_used: config.slots(),
             one_way: config.one_way(),
             lag: config.lag(),
@@ -375,11 +376,20 @@ impl World {
         self.words
     }
 
+    /// Class of a client that has done nothing yet.
+    pub(super) fn fresh(&self, client: usize) -> u16 {
+        let place = self
+            .config
+            .objects
+            .map_or(0, |objects| objects.place(client as u8));
+        self.fresh[usize::from(place)]
+    }
+
     /// The state before anything happened.
     pub fn start(&self) -> State {
         let mut state = State([0; WORDS]);
-        for client in &self.clients {
-            state.set(client.local, usize::from(self.fresh));
+        for (at, client) in self.clients.iter().enumerate() {
+            state.set(client.local, usize::from(self.fresh(at)));
             state.set(client.skew, usize::from(self.no_skew));
         }
         for switch in &self.config.switches {

@@ -18,10 +18,10 @@ use crate::world::program::ClientProgram;
 const EXCHANGES_MAX: usize = 64;
 
 impl Closure {
-    pub(super) fn add_root(&mut self, program: &dyn ClientProgram) {
+    pub(super) fn add_root(&mut self, program: &dyn ClientProgram, object: u8) {
         let program = program.fork();
         let (key, view) = (program.key(), program.view());
-        self.add_local(key, &view, [None; THREADS], 0, program);
+        self.add_local(key, &view, [None; THREADS], (0, object), program);
     }
 
     fn add_local(
@@ -29,7 +29,7 @@ impl Closure {
         mut key: Vec<u8>,
         view: &View,
         awaiting: [Option<u16>; THREADS],
-        depth: u32,
+        (depth, object): (u32, u8),
         mut program: Box<dyn ClientProgram>,
     ) -> u32 {
         // What a thread asked for is not on its stack any more, yet decides
@@ -51,6 +51,7 @@ impl Closure {
         }
         self.locals.push(Local {
             facade,
+            object,
             awaiting,
             depth,
             program: Some(program),
@@ -155,7 +156,7 @@ impl Closure {
 
     fn run(&mut self, id: u32, input: Symbolic) -> Result<(), ClosureError> {
         let local = &self.locals[id as usize];
-        let depth = local.depth + 1;
+        let (depth, object) = (local.depth + 1, local.object);
         let outermost = local.facade.holds == 0;
         let Some(program) = &local.program else {
             return Ok(());
@@ -198,7 +199,7 @@ impl Closure {
         for used in &output.durations {
             self.note_duration(used.ms, used.line);
         }
-        let mut emitted = self.emitted(&*program, &output)?;
+        let mut emitted = self.emitted(&*program, &output, object)?;
         let exchange = output.exchange.as_ref();
         if let Some(exchange) = exchange.filter(|_| self.needs.shared_handle) {
             let Some(number) = self.add_exchange(exchange)? else {
@@ -214,7 +215,7 @@ impl Closure {
         self.note_senders(id, input, &emitted);
         emitted.rounded = output.late;
         let awaiting = self.awaiting_after(id, &view, &emitted);
-        let next = self.add_local(key, &view, awaiting, depth, program);
+        let next = self.add_local(key, &view, awaiting, (depth, object), program);
         self.locals[id as usize].next.insert(input, (emitted, next));
         Ok(())
     }
@@ -309,6 +310,7 @@ impl Closure {
         &mut self,
         program: &dyn ClientProgram,
         output: &Output,
+        object: u8,
     ) -> Result<Emitted, ClosureError> {
         let mut emitted = Emitted {
             abandoned: output
@@ -325,6 +327,7 @@ impl Closure {
         for request in &output.sent {
             let local = LocalCommand {
                 sender: Sender::of(view.mode, leaves && request.thread == 0),
+                object,
                 argv: request.argv.clone(),
             };
             let command = self.add_local_command(program, &local, request.line)?;

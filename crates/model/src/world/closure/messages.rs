@@ -23,7 +23,7 @@ impl Closure {
         if let Some(id) = self.local_commands.find(local) {
             return Ok(id);
         }
-        let LocalCommand { sender, argv } = local;
+        let LocalCommand { sender, argv, .. } = local;
         if !self.keeps && sends_kept(argv) {
             // The closure begins anew, and tells servers which tokens are kept.
             self.has_to_keep = true;
@@ -57,6 +57,9 @@ impl Closure {
         let id = intern(&mut self.local_commands, local, "set of commands")?;
         let family = self.family_of(argv, line, script)?;
         for client in 0..self.needs.clients {
+            if !self.sends(client, local) {
+                continue;
+            }
             for index in 0..self.needs.skews.len() {
                 let argv = self.to_server(argv, client, index);
                 intern(
@@ -72,6 +75,12 @@ impl Closure {
             }
         }
         Ok(id)
+    }
+
+    /// The client has the lock object that sends this command.
+    pub fn sends(&self, client: u8, command: &LocalCommand) -> bool {
+        let objects = self.needs.objects;
+        objects.is_none_or(|objects| objects.place(client) == command.object)
     }
 
     /// Clients listen to this channel.

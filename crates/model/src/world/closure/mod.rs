@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lockproof_lua::{RefusalKind, Scale};
 use lockproof_redis::{Bytes, Reply, ScriptEngine};
+use lockproof_trace::Objects;
 
 use crate::lock::{Exchange, Kept, Op, Role};
 
@@ -80,6 +81,8 @@ pub struct Needs {
     pub shared_owner: bool,
     /// Clients A and B share a handle.
     pub shared_handle: bool,
+    /// Each client of the lock file is two here, if it has two lock objects.
+    pub objects: Option<Objects>,
     /// The lock has fences, and their counter can fall back.
     pub losing: bool,
 }
@@ -99,6 +102,7 @@ impl Needs {
             clients: self.clients,
             shared_owner: self.shared_owner,
             shared_handle: self.shared_handle,
+            objects: self.objects,
         }
     }
 
@@ -150,6 +154,8 @@ impl Command {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalCommand {
     pub sender: Sender,
+    /// Which of two lock objects sends it, 0 or 1.
+    pub object: u8,
     pub argv: Vec<Bytes>,
 }
 
@@ -186,6 +192,8 @@ pub struct Poison {
 /// A local state of the unminimised automaton.
 pub struct Local {
     pub facade: Facade,
+    /// Which of two lock objects it is, 0 or 1.
+    object: u8,
     /// Family of the command that each thread waits for.
     pub awaiting: [Option<u16>; THREADS],
     /// How many inputs it takes to get here.
@@ -314,6 +322,8 @@ const HOLDER: u8 = 8;
 /// What is closed.
 pub struct Subject<'s> {
     pub program: &'s dyn ClientProgram,
+    /// The program of a second lock object, if clients have one.
+    pub second: Option<&'s dyn ClientProgram>,
     pub scripts: &'s mut ScriptEngine,
     pub rules: KeyRules,
     /// The file says that the lock renews itself.
@@ -394,7 +404,11 @@ impl Closure {
     fn close(&mut self, subject: &mut Subject<'_>) -> Result<(), ClosureError> {
         error::intern(&mut self.publications, &Vec::new(), "set of publications")?;
         self.add_keyspace(&Keyspace::default())?;
-        self.add_root(subject.program);
+        for (object, program) in (0..).zip([Some(subject.program), subject.second]) {
+            if let Some(program) = program {
+                self.add_root(program, object);
+            }
+        }
         loop {
             let before = self.size();
             self.close_locals(subject.should_stop)?;
@@ -419,6 +433,7 @@ impl Closure {
     /// If it is nothing that the model follows.
     pub fn check(&self) -> Result<(), ClosureError> {
         self.check_messages()?;
+        self.check_objects()?;
         self.check_lock_key()
     }
 
@@ -472,6 +487,24 @@ impl Closure {
         let lives = keyspaces.flat_map(Keyspace::entries);
         let longest = lives.filter_map(|entry| entry.life).map(|life| life.ms);
         longest.max().unwrap_or(0).max(self.needs.ttl_ms)
+    }
+
+    /// A key belongs to both lock objects of a client.
+    ///
+    /// # Errors
+    /// In that case, with the key.
+    fn check_objects(&self) -> Result<(), ClosureError> {
+        let mut entries = self.keyspaces.items().iter().flat_map(Keyspace::entries);
+        match entries.find(|entry| self.rules.is_of_both(&entry.key)) {
+            Some(entry) => Err(ClosureError::NotModelled {
+                at: self.at(0),
+                what: format!(
+                    "by what `keys` says, `{}` is a key of both lock objects of a client",
+                    lockproof_lua::text::printable(&entry.key)
+                ),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// The lock writes keys, and none of them is the lock.

@@ -84,8 +84,9 @@ impl ConcreteRun<'_> {
     pub(super) fn restart(&mut self, client: usize) -> Result<(), ConcreteError> {
         let skew = i64::from(self.world.skew_ticks(&self.after, client as u8));
         let clock_ms = self.now() + skew * self.tick_ms;
+        let config = super::config_of(self.world, self.config, client as u8);
         let state = &mut self.clients[client];
-        state.program = Program::start(self.file, self.config, &state.owner, clock_ms)?;
+        state.program = Program::start(self.file, &config, &state.owner, clock_ms)?;
         state.program.set_caller(client as u8);
         state.done = Done::default();
         Ok(())

@@ -298,6 +298,18 @@ fn token_name(client: u8, attempt: u32) -> String {
     format!("{}{attempt}-{:08x}", symbols::letter(client), noise as u32)
 }
 
+/// What the program of a client gets: each lock object has its own key.
+fn config_of(world: &World, config: &Config, client: u8) -> Config {
+    let key = match world.config.objects {
+        Some(objects) => objects.key(client, &config.key),
+        None => config.key.clone(),
+    };
+    Config {
+        key,
+        ..config.clone()
+    }
+}
+
 impl<'w> ConcreteRun<'w> {
     fn start(
         world: &'w World,
@@ -307,9 +319,10 @@ impl<'w> ConcreteRun<'w> {
     ) -> Result<Self, ConcreteError> {
         let clients = (0..world.config.clients)
             .map(|client| {
-                let owner = trace::owner_of(client, world.config.shares_owner());
+                let owner = world.config.owner_of(usize::from(client));
                 let owner = texts.owners[usize::from(owner)].clone();
-                let mut program = Program::start(file, config, &owner, texts.epoch_ms)?;
+                let config = config_of(world, config, client);
+                let mut program = Program::start(file, &config, &owner, texts.epoch_ms)?;
                 program.set_caller(client);
                 Ok(Client::new(program, owner))
             })

@@ -108,7 +108,7 @@ impl<L: Log> Successor<'_, L> {
 
     /// Starts an operation. An outermost acquire brings a fresh token, and
     /// older tokens of the client are renamed.
-    fn call(&mut self, client: usize, op: Op) {
+    pub(super) fn call(&mut self, client: usize, op: Op) {
         let fields = self.world.clients[client];
         let holds = self.world.tables.facts[self.state.get(fields.local)].holds;
         self.state.set(fields.effective, 0);
@@ -220,7 +220,8 @@ impl<L: Log> Successor<'_, L> {
         ] {
             self.state.set(field, 0);
         }
-        self.state.set(fields.local, usize::from(self.world.fresh));
+        let fresh = self.world.fresh(client);
+        self.state.set(fields.local, usize::from(fresh));
         self.forget_telling(client);
         self.end_own_subscriptions(client);
         let world = self.world;
@@ -371,7 +372,7 @@ impl World {
 
     /// No caller of the client's process has done anything yet.
     fn is_fresh_process(&self, state: &State, client: usize) -> bool {
-        let fresh = |caller| self.class(state, caller) == self.fresh;
+        let fresh = |caller| self.class(state, caller) == self.fresh(caller);
         fresh(client) && self.partner(client).is_none_or(fresh)
     }
 
@@ -382,7 +383,9 @@ impl World {
         let class = state.get(fields.local) as u16;
         let facts = &self.tables.facts[usize::from(class)];
         for op in self.tables.operations.iter().copied() {
-            if self.tables.step(class, Symbolic::Call(op)).is_some() {
+            if self.may_call(state, index, op)
+                && self.tables.step(class, Symbolic::Call(op)).is_some()
+            {
                 let mut step = Successor::from(self, state);
                 step.call(index, op);
                 step.finish_act(client, Act::Call(op), visit);
@@ -397,6 +400,7 @@ impl World {
             self.choices(state, index, thread, visit);
         }
         let writes = facts.phase == Phase::Held && facts.mode == Mode::Write;
+        let writes = writes && self.config.objects.is_none();
         if writes && state.get(fields.effect) != 2 {
             let mut step = Successor::from(self, state);
             step.write(index);

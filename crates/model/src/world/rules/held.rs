@@ -98,8 +98,7 @@ impl<L: Log> Successor<'_, L> {
     fn stood(&mut self, client: usize) {
         let world = self.world;
         let effective = world.clients[client].effective;
-        let shared = world.config.shares_owner();
-        let owner = |client: usize| lockproof_trace::owner_of(client as u8, shared);
+        let owner = |client: usize| world.config.owner_of(client);
         let same = (0..world.clients.len()).filter(|other| owner(*other) == owner(client));
         let standing = same.fold(0, |nodes, other| nodes | self.standing(other));
         let nodes = self.state.get(effective) | standing;

@@ -140,6 +140,10 @@ impl World {
         if facts.phase != Phase::Held || state.get(fields.overrun) != 0 {
             return false;
         }
+        // The client's only thread waits elsewhere, and cannot give the lock back.
+        if self.is_busy_elsewhere(state, client) {
+            return false;
+        }
         match facts.limit {
             Limit::None => false,
             Limit::Validity => facts.lapsing,

@@ -15,6 +15,7 @@ mod min_replicas;
 mod network;
 mod node_down;
 mod nodes;
+mod objects;
 mod partition;
 mod properties;
 mod queue;

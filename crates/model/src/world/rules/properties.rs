@@ -29,8 +29,9 @@ impl<L: Log> Successor<'_, L> {
         let [was_valid, is_valid] = [&was, &is].map(|facts| self.world.is_valid(facts));
         match (op.mode(), ending) {
             (Some(mode), Ending::Held | Ending::HeldTooLate) => {
-                // Where readers go on while no writer ever can, the lock is stuck.
-                if mode == Mode::Write {
+                // Where readers go on while no writer ever can, the lock is stuck. So is a
+                // client that needs two locks and can only ever get the first.
+                if mode == Mode::Write && self.world.has_all(client) {
                     self.goals |=
                         Branching::DeadlockFreedom.bit() | Branching::FaultTolerance.bit();
                 }

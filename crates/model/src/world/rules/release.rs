@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{OVERFLOW_RELEASE, RELEASED};
-use crate::lock::Phase;
+use crate::lock::{Op, Phase};
 use crate::world::catalogue::{Branching, Safety};
 use crate::world::layout::State;
 use crate::world::log::Unread;
@@ -100,19 +100,23 @@ impl World {
 
     /// Somebody else is there to acquire, and nobody else has anything.
     fn asks_for_freedom(&self, state: &State, client: u8) -> bool {
-        let others = || (0..self.clients.len()).filter(|other| *other != usize::from(client));
-        let mine = 1u8 << client;
+        // The other object of the client is the client's own.
+        let own = self.config.objects.map(|objects| objects.partner(client));
+        let mine = 1u8 << client | own.map_or(0, |own| 1 << own);
+        let others = || (0..self.clients.len()).filter(|other| mine & 1 << other == 0);
+        let contends = |other: &usize| self.config.contend(*other, usize::from(client));
         let theirs = |node: usize| {
             let holders = &self.tables.holders[usize::from(self.keyspace(state, node))];
             holders.any & !mine != 0
         };
         let idle = |other: usize| {
             let facts = &self.tables.facts[usize::from(self.class(state, other))];
-            !self.crashed(state, other) && facts.phase == Phase::Idle
+            let free = !self.crashed(state, other) && !self.is_busy_elsewhere(state, other);
+            free && facts.phase == Phase::Idle
         };
         // A server that is gone is nothing that a release could mend.
         let gone = |node: usize| self.is_down(state, node);
-        others().any(idle)
+        others().filter(contends).any(idle)
             && !(0..self.nodes.len()).any(gone)
             && !others().any(|other| self.believes(state, other))
             && !(0..self.nodes.len()).any(theirs)
@@ -172,7 +176,7 @@ impl World {
             let mut left = ticks.checked_sub(known.within);
             let first = open.len();
             if left.is_none() {
-                self.transitions(&state, &mut |next, Unread| {
+                self.with_calls_out_of_turn(&state, client, &mut |next, Unread| {
                     let Some(step) = Move::decode(next.action) else {
                         return;
                     };
@@ -185,8 +189,7 @@ impl World {
                         overflow |= next.overflow;
                         return;
                     }
-                    let others = step.client().is_some_and(|acting| acting != client);
-                    if others && next.goals & Branching::DeadlockFreedom.bit() != 0 {
+                    if self.another_acquires(&state, &next, step, client) {
                         left = Some(ticks - tick);
                     }
                     open.push(Visit {
@@ -213,6 +216,56 @@ impl World {
             });
         }
         Freed::No
+    }
+
+    /// Another client gets the lock that the client gave back.
+    fn another_acquires(
+        &self,
+        state: &State,
+        next: &Transition<State>,
+        step: Move,
+        client: u8,
+    ) -> bool {
+        let Some(objects) = self.config.objects else {
+            let others = step.client().is_some_and(|acting| acting != client);
+            return others && next.goals & Branching::DeadlockFreedom.bit() != 0;
+        };
+        let gets = |other: usize| {
+            other != usize::from(client)
+                && objects.contend(other as u8, client)
+                && !self.believes(state, other)
+                && self.believes(&next.state, other)
+        };
+        (0..self.clients.len()).any(gets)
+    }
+
+    /// What can happen; and whoever is after the same lock may ask for it at once, without
+    /// the other lock that it usually takes before.
+    fn with_calls_out_of_turn(
+        &self,
+        state: &State,
+        client: u8,
+        visit: &mut super::Visit<'_, Unread>,
+    ) {
+        self.transitions(state, visit);
+        if self.config.objects.is_none() {
+            return;
+        }
+        for other in (0..self.clients.len()).filter(|other| *other != usize::from(client)) {
+            let contends = self.config.contend(other, usize::from(client));
+            let waits = !self.runs(state, other) || self.is_busy_elsewhere(state, other);
+            let open = (0..self.clients.len()).any(|one| self.open_thread(state, one).is_some());
+            if !contends || waits || open || self.facts(state, other).phase != Phase::Idle {
+                continue;
+            }
+            let acquires = |op: &&Op| op.mode().is_some();
+            for op in self.tables.operations.iter().filter(acquires).copied() {
+                let mut step = super::Successor::<Unread>::from(self, state);
+                step.call(other, op);
+                let client = other as u8;
+                step.finish(Move::Call { client, op }, visit);
+            }
+        }
     }
 
     /// From the last one visited an acquire follows, with `left` ticks to spare; so it

@@ -136,6 +136,10 @@ impl Messages {
             for index in 0..closure.needs.skews.len() {
                 for id in 0..closure.local_commands.len() as u16 {
                     let local = closure.local_commands.get(id);
+                    if !closure.sends(client, local) {
+                        self.server_command.push(NONE);
+                        continue;
+                    }
                     let argv = closure.to_server(&local.argv, client, index);
                     let family = closure.family(id);
                     let command = Command {
