@@ -124,7 +124,7 @@ fn finish(p: &mut Program, mut output: Output) -> Outcome {
 #[test]
 fn whole_files_acquire_renew_and_release() {
     let whole: Vec<_> = snippets().into_iter().filter(|s| s.0.is_empty()).collect();
-    assert_eq!(whole.len(), 7);
+    assert_eq!(whole.len(), 8);
     for (_, text, line) in whole {
         let file = LockFile::from_text(&format!("docs/lock-files.md, line {line} +"), &text, None);
         let file = file.unwrap_or_else(|e| panic!("{e}"));

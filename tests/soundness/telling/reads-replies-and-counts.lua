@@ -20,11 +20,15 @@
 -- Check: --assume client-skew
 -- Truth: no-false-alarm holds
 -- Truth: told-when-lost holds
+-- Check: --assume client-pause,node-flush
+-- Truth: no-false-alarm holds
+-- Truth: told-when-lost holds
 -- Check: --assume failover
 -- Truth: no-false-alarm holds
 -- Truth: told-when-lost holds
 -- Because: the thread tells what replies tell it, and else what its own clock tells it: a lease
--- after the last renewal that it knows of. With three renewals in a lease it knows in a lease.
+-- after the last renewal that it knows of. With three renewals in a lease it knows in a lease, and
+-- time in which it is paused does not count.
 return {
   renews = true,
   told_within = 1,
