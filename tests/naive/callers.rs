@@ -10,6 +10,7 @@ use crate::world::{Ear, Ghost, Setup};
 pub fn process(setup: &Setup, client: usize) -> impl Iterator<Item = usize> + use<> {
     let two = setup.file.callers.two && setup.clients > 1 && client < 2;
     let other = two.then(|| 1 - client);
+    let other = other.or(crate::objects::other(&setup.file, client));
     [Some(client), other].into_iter().flatten()
 }
 
@@ -85,7 +86,8 @@ pub fn restart(step: &mut Step<'_>, client: usize) -> Result<(), Stuck> {
         let now_ms = setup.texts.epoch_ms() + step.state.tick * setup.step_ms + offset_ms;
         let owner = setup.owner(client);
         let one = step.state.client_mut(client);
-        one.program = Program::start(&setup.file, &setup.config, &owner, now_ms)?;
+        let config = crate::objects::config(setup, client);
+        one.program = Program::start(&setup.file, &config, &owner, now_ms)?;
         one.program.set_caller(client as u8);
         one.ghost.crashed = false;
         one.ghost.offset_ms = offset_ms;

@@ -177,7 +177,7 @@ pub fn compare_file(question: &Question, file: &LockFile, effort: Effort, outcom
         spins: question.spins && matches!(texts, Texts::Readable),
         file: file.clone(),
         config: checker.config(&set),
-        clients: usize::from(sizes.clients),
+        clients: crate::objects::parts(file, usize::from(sizes.clients)),
         ttl_ticks: i64::from(sizes.ttl_ticks),
         step_ms: sizes.step_ms(),
         switches: set.clone(),
@@ -409,10 +409,17 @@ fn stuck(setup: &Setup, followed: &Followed) -> bool {
     state.budget.iter_mut().for_each(|budget| *budget = 0);
     let may =
         |_: &State, one: &Move| !matches!(one, Move::Write { .. }) && trouble::may(setup, one);
-    let goal = |step: &crate::step::Step<'_>| step.acquired.is_some();
+    let goal = |step: &crate::step::Step<'_>| step.acquired.is_some() && step.complete;
     let ticks = 4 * setup.ttl_ticks;
     let mut engine = ScriptEngine::new().expect("a script engine");
-    free::reach(setup, &mut engine, state, (ticks, 4_000), &goal, &may) == Some(true)
+    free::reach(
+        setup,
+        &mut engine,
+        state,
+        (ticks, 4_000),
+        (&goal, None),
+        &may,
+    ) == Some(true)
 }
 
 fn told(path: &[Action]) -> String {

@@ -7,6 +7,7 @@ use lockproof_model::lock::{Op, Phase};
 use lockproof_redis::ScriptEngine;
 
 use crate::moves::{Action, Move, enabled};
+use crate::objects;
 use crate::step::{Step, take};
 use crate::world::{Setup, State};
 
@@ -21,7 +22,12 @@ pub fn is_asked(step: &Step<'_>) -> bool {
         return false;
     };
     let setup = step.setup;
-    let others = || (0..setup.clients).filter(|other| *other != client);
+    let own = objects::other(&setup.file, client);
+    let others = || (0..setup.clients).filter(|other| *other != client && Some(*other) != own);
+    let contends = |other: &usize| {
+        objects::key(&setup.file, *other) == objects::key(&setup.file, client)
+            && !objects::is_elsewhere(setup, &step.state, *other)
+    };
     let idle = |other: usize| {
         let one = &step.state.clients[other];
         !one.ghost.crashed && one.program.view().phase == Phase::Idle
@@ -37,16 +43,22 @@ pub fn is_asked(step: &Step<'_>) -> bool {
         })
     };
     let gone = step.state.nodes.iter().any(|node| node.down.is_some());
-    others().any(idle) && !gone && !others().any(|other| step.state.believes(other) || has(other))
+    others().filter(contends).any(idle)
+        && !gone
+        && !others().any(|other| step.state.believes(other) || has(other))
 }
 
 /// Whether another client can acquire; `None` if the search was cut off.
 pub fn freed(step: &Step<'_>, engine: &mut ScriptEngine) -> Option<bool> {
     let client = step.released?;
+    let key = objects::key(&step.setup.file, client);
     let mut state = step.state.clone();
     state.budget.iter_mut().for_each(|budget| *budget = 0);
     let firsts: Vec<u32> = state.clients.iter().map(|one| one.ghost.attempt).collect();
-    let goal = |step: &Step<'_>| step.acquired.is_some_and(|who| who != client);
+    let goal = |step: &Step<'_>| {
+        step.acquired
+            .is_some_and(|who| who != client && objects::key(&step.setup.file, who) == key)
+    };
     let may = |state: &State, one: &Move| match one {
         Move::Call {
             client: who,
@@ -60,7 +72,14 @@ pub fn freed(step: &Step<'_>, engine: &mut ScriptEngine) -> Option<bool> {
         _ => true,
     };
     let ticks = step.setup.ttl_ticks - 1;
-    reach(step.setup, engine, state, (ticks, STATES_MAX), &goal, &may)
+    reach(
+        step.setup,
+        engine,
+        state,
+        (ticks, STATES_MAX),
+        (&goal, Some(client)),
+        &may,
+    )
 }
 
 /// Whether some way of at most so many ticks leads to the goal.
@@ -69,9 +88,10 @@ pub fn reach(
     engine: &mut ScriptEngine,
     start: State,
     (ticks, states_max): (i64, usize),
-    goal: &dyn Fn(&Step<'_>) -> bool,
+    goal: (&dyn Fn(&Step<'_>) -> bool, Option<usize>),
     may: &dyn Fn(&State, &Move) -> bool,
 ) -> Option<bool> {
+    let (goal, asked) = (goal.0, goal.1);
     let last = start.tick + ticks;
     let mut seen: HashMap<u128, ()> = HashMap::new();
     let mut open = vec![start];
@@ -84,6 +104,7 @@ pub fn reach(
             return None;
         }
         let mut moves = enabled(setup, &state);
+        moves.extend(out_of_turn(setup, &state, asked));
         moves.retain(|one| may(&state, one) && (*one != Move::Tick || state.tick < last));
         // Ticks are tried last.
         moves.sort_by_key(|one| *one != Move::Tick);
@@ -96,4 +117,26 @@ pub fn reach(
         }
     }
     (!cut_off).then_some(false)
+}
+
+/// Whoever is after the lock that a client gave back may ask for it at once.
+fn out_of_turn(setup: &Setup, state: &State, released: Option<usize>) -> Vec<Move> {
+    let Some(released) = released.filter(|_| setup.file.objects.two) else {
+        return Vec::new();
+    };
+    let same = |who: &usize| {
+        let key = |client| objects::key(&setup.file, client);
+        *who != released && key(*who) == key(released)
+    };
+    let free = |who: &usize| {
+        let one = &state.clients[*who];
+        let idle = one.runs() && one.program.view().phase == Phase::Idle;
+        idle && !objects::is_elsewhere(setup, state, *who)
+    };
+    let clients = (0..setup.clients).filter(same).filter(free);
+    let calls = clients.map(|client| Move::Call {
+        client,
+        op: Op::Acquire,
+    });
+    calls.collect()
 }

@@ -38,6 +38,7 @@ pub fn ended(
         (Some(mode), Outcome::Held { validity_ms, fence }) => {
             // A lock that only readers ever get again is stuck.
             step.acquired = (mode == Mode::Write).then_some(client);
+            step.complete = crate::objects::completes(&step.setup.file, client);
             let nested = before.holds > 0;
             let since = [ghost.sent, counted].into_iter().flatten().min();
             let counter = step.state.counter;
@@ -117,21 +118,21 @@ fn valid(step: &Step<'_>, client: usize) -> Result<bool, LockError> {
     Ok(!one.ghost.crashed && one.view(step.setup)?.valid)
 }
 
-/// What holds of every state.
-pub fn state(step: &mut Step<'_>, before: &State, ticked: bool) -> Result<(), Stuck> {
-    rest(step, before);
-    let clients = 0..step.setup.clients;
+/// One key is held by one client, or by readers.
+fn exclusion(step: &mut Step<'_>, key: &str) -> Result<(), Stuck> {
+    let after = |client: &usize| crate::objects::key(&step.setup.file, *client) == key;
+    let clients: Vec<usize> = (0..step.setup.clients).filter(after).collect();
     let mode = |step: &Step<'_>, client: usize| step.state.clients[client].program.view().mode;
     // Readers may hold it beside readers.
     let clash = |held: &[Mode]| held.len() > 1 && held.contains(&Mode::Write);
     let believers = clients
-        .clone()
-        .filter(|client| step.state.believes(*client));
-    let believers: Vec<Mode> = believers.map(|client| mode(step, client)).collect();
+        .iter()
+        .filter(|client| step.state.believes(**client));
+    let believers: Vec<Mode> = believers.map(|client| mode(step, *client)).collect();
     if clash(&believers) {
         step.violate(Safety::Belief);
         let mut certain = Vec::new();
-        for client in clients.clone() {
+        for client in clients {
             if valid(step, client)? {
                 certain.push(mode(step, client));
             }
@@ -142,6 +143,16 @@ pub fn state(step: &mut Step<'_>, before: &State, ticked: bool) -> Result<(), St
                 step.violate(Safety::ReadWrite);
             }
         }
+    }
+    Ok(())
+}
+
+/// What holds of every state.
+pub fn state(step: &mut Step<'_>, before: &State, ticked: bool) -> Result<(), Stuck> {
+    rest(step, before);
+    let clients = 0..step.setup.clients;
+    for key in ["lock", "lock:2"] {
+        exclusion(step, key)?;
     }
     for client in clients {
         let ghost = &step.state.clients[client].ghost;

@@ -17,6 +17,7 @@ mod holder;
 mod judge;
 mod liveness;
 mod moves;
+mod objects;
 mod owners;
 mod search;
 mod shrink;

@@ -5,6 +5,7 @@ use lockproof_model::world::catalogue::Fault;
 
 use crate::callers;
 use crate::holder;
+use crate::objects;
 use crate::subscriptions;
 use crate::time;
 use crate::world::{Cargo, Cut, Setup, State};
@@ -177,6 +178,12 @@ fn client_moves(setup: &Setup, state: &State, client: usize, moves: &mut Vec<Mov
             op: Op::Release,
         });
     }
+    moves.retain(|one| match one {
+        Move::Call { client: who, op } if *who == client => {
+            objects::may_call(setup, state, client, *op)
+        }
+        _ => true,
+    });
     for (thread, waiting) in &view.threads {
         let (thread, waiting) = (*thread, *waiting);
         match waiting {
@@ -196,7 +203,8 @@ fn client_moves(setup: &Setup, state: &State, client: usize, moves: &mut Vec<Mov
             Waiting::Open { .. } | Waiting::Message { .. } => {}
         }
     }
-    if view.phase == Phase::Held && one.ghost.read.is_some() {
+    let writes = !setup.file.objects.two;
+    if writes && view.phase == Phase::Held && one.ghost.read.is_some() {
         moves.push(Move::Write { client });
     }
     // A client that does nothing can not be disturbed.

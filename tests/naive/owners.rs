@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::objects;
 use lockproof_model::lock::{LockFile, Role};
 use lockproof_redis::{Bytes, Notes, Server, Value};
 
@@ -111,7 +112,7 @@ impl Owners {
     pub fn has(&self, server: &Server, who: usize, file: &LockFile, ttl_ms: i64) -> Has {
         let mut has = Has::default();
         for (key, _, end) in server.entries() {
-            let role = file.keys.role(key, "lock");
+            let role = objects::role(file, who, key);
             let writers = self.0.get(key).map(Writers::all).unwrap_or_default();
             if role == Role::Fence || !writers.contains(&who) {
                 continue;
@@ -149,13 +150,13 @@ impl Owners {
         let new: BTreeMap<&Bytes, _> = after.entries().map(|(k, v, e)| (k, (v, e))).collect();
         let known = std::mem::take(&mut self.0);
         for (key, (value, end)) in &new {
-            let role = file.keys.role(key, "lock");
+            let role = objects::role(file, who, key);
             let written = |element: Option<&Bytes>| {
                 let mut places = notes.written.iter();
                 places.any(|p| p.key == **key && p.element.as_ref() == element)
             };
             let touched = notes.written.iter().any(|place| place.key == **key);
-            if touched && role == Role::Other && file.keys.declared {
+            if touched && !objects::is_declared(file, key) && file.keys.declared {
                 effect.undeclared = Some(String::from_utf8_lossy(key).into_owned());
             }
             let was = old.get(*key);
@@ -213,7 +214,7 @@ impl Owners {
         }
         for (key, writers) in known {
             let gone = !new.contains_key(&key);
-            match file.keys.role(&key, "lock") {
+            match objects::role(file, who, &key) {
                 Role::Lock | Role::Other if gone => {
                     effect.deleted |= writers.all().contains(&who);
                     let others = writers.all().into_iter().filter(|one| *one != who);

@@ -196,7 +196,7 @@ fn somebody_acquires(setup: &Setup, engine: &mut ScriptEngine, from: &State, see
                 None => return false,
             };
             match take(setup, engine, &state, Action::from(step)) {
-                Ok(taken) if taken.acquired.is_some() => return true,
+                Ok(taken) if taken.acquired.is_some() && taken.complete => return true,
                 Ok(taken) => state = taken.state,
                 Err(_) => return true,
             }

@@ -25,6 +25,8 @@ pub struct Step<'s> {
     pub orders: u32,
     /// An acquire succeeded.
     pub acquired: Option<usize>,
+    /// Its client has all that it wants then.
+    pub complete: bool,
     /// A release that reports success left no hold.
     pub released: Option<usize>,
 }
@@ -76,6 +78,7 @@ impl<'s> Step<'s> {
             orders: 1,
             published: Vec::new(),
             acquired: None,
+            complete: false,
             released: None,
         }
     }

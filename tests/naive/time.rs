@@ -79,6 +79,9 @@ pub fn must_end(setup: &Setup, state: &State, client: usize) -> bool {
     if view.phase != Phase::Held || one.ghost.overrun || !one.runs() {
         return false;
     }
+    if crate::objects::is_elsewhere(setup, state, client) {
+        return false;
+    }
     if view.lost {
         return true;
     }

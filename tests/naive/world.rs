@@ -54,6 +54,9 @@ impl Setup {
 
     /// The owner id of a client: A and B may have one.
     pub fn owner(&self, client: usize) -> String {
+        if self.file.objects.two {
+            return self.texts.owner(client - client % 2);
+        }
         let one = self.switch(Fault::SharedOwner).0 > 0 || self.file.callers.owner;
         let shared = one && client == 1;
         self.texts.owner(if shared { 0 } else { client })
@@ -366,7 +369,8 @@ impl State {
         let epoch_ms = setup.texts.epoch_ms();
         let clients = (0..setup.clients).map(|client| {
             let owner = setup.owner(client);
-            let mut program = Program::start(&setup.file, &setup.config, &owner, epoch_ms)?;
+            let config = crate::objects::config(setup, client);
+            let mut program = Program::start(&setup.file, &config, &owner, epoch_ms)?;
             program.set_caller(client as u8);
             Ok(Arc::new(Client::new(program)))
         });

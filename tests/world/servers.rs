@@ -25,7 +25,8 @@ fn rules() -> KeyRules {
     KeyRules {
         dialect: lockproof_redis::Dialect::default(),
         keys: Keys::default(),
-        objects: None,        key: "lock".into(),
+        key: "lock".into(),
+        objects: None,
         by_sha: Default::default(),
     }
 }
@@ -373,11 +374,11 @@ fn retirement_reaches_every_place_where_a_token_can_stand() {
 
 /// Four clients, A and B with one owner id or with two.
 fn four(shared_owner: bool) -> People {
-        objects: None,
     People {
         clients: 4,
         shared_owner,
         shared_handle: false,
+        objects: None,
     }
 }
 

@@ -1,7 +1,7 @@
--- Class: a stop flag of each lock
--- Check: --assume none
+-- Class: a renewal of each of two locks
+-- Check: --assume none --property mutual-exclusion-belief
 -- Truth: mutual-exclusion-belief holds
--- Because: the flag that a release clears is the one of the lock that it gives back.
+-- Because: what a release stops is the renewal of the lock that it gives back.
 return {
   renews = true,
   objects = { count = 2, state = "own" },
@@ -16,19 +16,16 @@ return {
   acquire = function(lock)
     local token = lock.token
     if not redis("SET", lock.key, token, "NX", "PX", lock.ttl) then return busy() end
-    -- The renewal of this lock's last hold may sleep still.
-    local thread = "renewal of " .. lock.key
-    stop(self[thread])
-    self.renewing = true
-    self[thread] = every(1000, function()
-      if not self.renewing then return false end
+    stop(self.renewal)
+    self.renewal = every(1000, function()
       if script("extend", { lock.key }, { token, lock.ttl }) == 0 then return false end
     end)
     return held()
   end,
 
   release = function(lock)
-    self.renewing = false
+    stop(self.renewal)
+    self.renewal = nil
     return script("release_if_owner", { lock.key }, { lock.token }) == 1
   end,
 }
