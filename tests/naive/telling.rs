@@ -140,7 +140,8 @@ pub fn wrote(step: &mut Step<'_>, message: &Message, effect: &Effect, store: &St
         } else if acquires && message.awaited {
             telling.unbroken |= bit;
         }
-        if let Some(life) = life.filter(|_| message.awaited && telling.unbroken & bit != 0) {
+        let gives = effect.leased && message.awaited && telling.unbroken & bit != 0;
+        if let Some(life) = life.filter(|_| gives) {
             telling.given.insert(message.thread, life);
         }
     });

@@ -15,4 +15,5 @@ mod planted;
 mod rules;
 mod servers;
 mod stateright;
+mod telling;
 mod trace_length;

@@ -278,6 +278,8 @@ pub(super) struct Effect {
     /// It wrote something of the lock's own, or changed the life of what is the
     /// sender's.
     pub wrote: bool,
+    /// It gave what is the sender's of the lock an end, or left it without one.
+    pub leased: bool,
     /// It deleted something of the sender's own.
     pub deleted: bool,
     /// Keys that were not there before.
@@ -427,7 +429,11 @@ fn judge(
     if role == Role::Fence {
         return;
     }
-    effect.wrote |= touched.written && rules.own_role(author.client, key) == Role::Lock;
+    let locks = rules.own_role(author.client, key) == Role::Lock;
+    effect.wrote |= touched.written && locks;
+    let ends_anew = touched.expiry && entry.is_of(author.client);
+    let endless = touched.written && entry.ends_ms.is_none();
+    effect.leased |= locks && (ends_anew || endless);
     let Some(known) = known else {
         if role != Role::Queue {
             effect.created.push(shown(key));

@@ -127,7 +127,8 @@ impl Replay<'_> {
             return Ok(());
         };
         telling.wrote(node, argv, (acquires, awaited));
-        if let Some(life_ms) = life_ms.filter(|_| awaited && telling.unbroken.contains(&node)) {
+        let gives = effect.leased && awaited && telling.unbroken.contains(&node);
+        if let Some(life_ms) = life_ms.filter(|_| gives) {
             telling.given_ms.insert(thread, life_ms.min(lease_ms));
         }
         Ok(())

@@ -82,7 +82,7 @@ pub struct Holders {
     pub locked: u8,
     /// .. the lock, which expires within the TTL that was asked for.
     pub leased: u8,
-    /// By client: ticks until what it wrote of the lock begins to end; 0 if it wrote none.
+    /// By client: ticks until the first end of what it wrote of the lock; 0 if there is none of it.
     pub lives: [u8; CLIENTS_MAX],
 }
 
@@ -308,14 +308,16 @@ impl Keyspace {
             }
             if role == Role::Lock {
                 let writers = writers & rules.lockers(&entry.key);
+                let before = holders.locked;
                 holders.locked |= writers;
                 let ticks = entry.life.map_or(u8::MAX, |life| {
                     let ticks = (life.value(step_ms) + step_ms - 1) / step_ms;
-                    ticks.clamp(1, u8::MAX.into()) as u8
+                    ticks.clamp(0, u8::MAX.into()) as u8
                 });
                 for (client, left) in holders.lives.iter_mut().enumerate() {
                     if writers & 1 << client != 0 {
-                        *left = if *left == 0 { ticks } else { ticks.min(*left) };
+                        let first = before & 1 << client == 0;
+                        *left = if first { ticks } else { ticks.min(*left) };
                     }
                 }
                 let within = |life: Span| life.value(step_ms) <= ttl_ms;

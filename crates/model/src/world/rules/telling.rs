@@ -28,8 +28,8 @@ pub(in crate::world) struct TellingFields {
     /// By thread that waits for a reply: 1 + ticks of the client's clock since it was
     /// called or woke up from a sleep, up to the lease; 0 for others.
     round: [Field; THREADS],
-    /// By thread that waits for a reply: the life, in ticks, that its command gave the lock
-    /// on the node; 0 if none.
+    /// By thread that waits for a reply: 1 + the life, in ticks, that its command gave the
+    /// lock on the node; 0 if it gave none.
     given: [Field; THREADS],
     /// 0: the lock stands on a quorum, or V is over; 1 + k: it does not, and k ticks of the
     /// client's clock have passed since while it ran.
@@ -62,7 +62,7 @@ pub(in crate::world) fn fields(
         }),
         given: std::array::from_fn(|thread| {
             let sends = last.is_some_and(|last| thread <= last);
-            packer.field(if sends { alarms(lease) } else { 0 })
+            packer.field(if sends { alarms(1 + lease) } else { 0 })
         }),
         untold: packer.field(telling.within.map_or(0, |most| usize::from(most) + 2)),
     };
@@ -122,10 +122,11 @@ impl<L: Log> Successor<'_, L> {
         };
         self.state.set(fields.unbroken, after);
         let life = world.tables.holders[usize::from(execution.after)].lives[client];
-        if message.awaited && after & bit != 0 {
+        // What leaves the end as it is tells the client nothing of it.
+        if execution.effect.leased && message.awaited && after & bit != 0 {
             let lease = world.config.ttl_ticks;
             let given = fields.given[usize::from(message.thread)];
-            self.state.set(given, usize::from(life.min(lease)));
+            self.state.set(given, 1 + usize::from(life.min(lease)));
         }
     }
 
@@ -142,7 +143,7 @@ impl<L: Log> Successor<'_, L> {
             Content::Reply(_) if given > 0 => {
                 let since = self.state.get(fields.round[thread]).saturating_sub(1);
                 let left = fields.left[usize::from(message.node)];
-                self.state.set(left, given.saturating_sub(since));
+                self.state.set(left, (given - 1).saturating_sub(since));
             }
             _ => {}
         }
