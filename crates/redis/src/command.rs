@@ -11,7 +11,9 @@ use super::engine::ScriptEngine;
 use super::refusal::Refusal;
 use super::server::{Dialect, Server};
 use super::{Bytes, Reply};
-use super::{connection, hashes, keys, lists, pubsub, scripting, sets, sorted_sets, strings};
+use super::{
+    connection, hashes, keys, lists, pubsub, scripting, sets, sorted_sets, strings, transactions,
+};
 
 /// What runs a command.
 #[derive(Clone, Copy)]
@@ -32,6 +34,8 @@ const NOSCRIPT: Flags = 2;
 const PUBSUB: Flags = 4;
 /// Valkey 9 only.
 const VALKEY: Flags = 8;
+/// Runs at once where a transaction queues others, and refusing it ends none.
+const AT_ONCE: Flags = 16;
 
 /// One command of the model.
 pub struct Command {
@@ -125,9 +129,16 @@ static COMMANDS: &[Command] = &[
     row("decrby", 3, WRITE, strings::decrby),
     row("del", -2, WRITE, keys::del),
     row("delifeq", 3, WRITE | VALKEY, strings::delifeq),
+    row("discard", 1, NOSCRIPT | AT_ONCE, transactions::discard),
     row("echo", 2, 0, connection::echo),
     script_row("eval", -3, scripting::eval),
     script_row("evalsha", -3, scripting::evalsha),
+    Command {
+        name: "exec",
+        arity: 1,
+        flags: NOSCRIPT | AT_ONCE,
+        run: Handler::Script(transactions::exec),
+    },
     row("exists", -2, 0, keys::exists),
     row("expire", -3, WRITE, keys::expire),
     row("expireat", -3, WRITE, keys::expireat),
@@ -162,6 +173,7 @@ static COMMANDS: &[Command] = &[
     row("mget", -2, 0, strings::mget),
     row("mset", -3, WRITE, strings::mset),
     row("msetnx", -3, WRITE, strings::msetnx),
+    row("multi", 1, NOSCRIPT | AT_ONCE, transactions::multi),
     row("persist", 2, WRITE, keys::persist),
     row("pexpire", -3, WRITE, keys::pexpire),
     row("pexpireat", -3, WRITE, keys::pexpireat),
@@ -191,7 +203,9 @@ static COMMANDS: &[Command] = &[
     row("type", 2, 0, keys::type_of),
     row("unlink", -2, WRITE, keys::del),
     row("unsubscribe", -1, NOSCRIPT | PUBSUB, pubsub::unsubscribe),
+    row("unwatch", 1, NOSCRIPT, transactions::unwatch),
     row("wait", 3, NOSCRIPT, connection::wait),
+    row("watch", -2, NOSCRIPT | AT_ONCE, transactions::watch),
     row("zadd", -4, WRITE, sorted_sets::zadd),
     row("zcard", 2, 0, sorted_sets::zcard),
     row("zcount", 4, 0, sorted_sets::zcount),
@@ -222,7 +236,11 @@ pub(super) fn dispatch(
     connection: u32,
     argv: &[Bytes],
 ) -> Reply {
-    let answer = admit(server, connection, argv).and_then(|command| {
+    let admitted = admit(server, connection, argv);
+    if let Some(reply) = within_transaction(server, connection, argv, &admitted) {
+        return reply;
+    }
+    let answer = admitted.and_then(|command| {
         let call = Call {
             name: command.name,
             argv,
@@ -234,6 +252,30 @@ pub(super) fn dispatch(
         }
     });
     refused(server, answer)
+}
+
+/// What comes of a command before it runs: it is queued, or ends an open transaction.
+fn within_transaction(
+    server: &mut Server,
+    connection: u32,
+    argv: &[Bytes],
+    admitted: &Result<&'static Command, Refusal>,
+) -> Option<Reply> {
+    let transactions = server.transactions_mut();
+    match admitted {
+        Ok(command) => {
+            let queues = command.flags & AT_ONCE == 0 && transactions.has_begun(connection);
+            queues.then(|| transactions.queue(connection, argv, command.writes()))
+        }
+        Err(refusal) => {
+            let name = argv.first().map_or(&[][..], Vec::as_slice);
+            if name.eq_ignore_ascii_case(b"exec") {
+                return Some(transactions.abort(connection, &refusal.to_string()));
+            }
+            transactions.refuse(connection);
+            None
+        }
+    }
 }
 
 fn refused(server: &mut Server, answer: Answer) -> Reply {
@@ -281,7 +323,20 @@ fn admit(
     if !command.takes(argv.len(), server.dialect()) {
         return Err(Refusal::Arity(command.name.to_owned()));
     }
-    may_write(server, command)?;
+    if command.name == "script" {
+        scripting::Subcommand::of(argv)?;
+    }
+    // Redis runs them, and refuses them then.
+    let begins = matches!(command.name, "multi" | "watch");
+    if begins && server.dialect() == Dialect::Valkey9 && server.transactions().has_begun(connection)
+    {
+        return Err(Refusal::other(format!(
+            "ERR Command '{}' not allowed inside a transaction",
+            command.name
+        )));
+    }
+    let ends = command.name == "exec" && server.transactions().would_write(connection);
+    may_write(server, command.writes() || ends)?;
     let subscriber = server.subscriptions().any(|(_, who)| who == connection);
     if subscriber && command.flags & PUBSUB == 0 {
         return Err(Refusal::other(format!(
@@ -333,7 +388,7 @@ fn admit_from_script(
                     "ERR Write commands are not allowed from read-only scripts.",
                 ));
             }
-            may_write(server, command)?;
+            may_write(server, command.writes())?;
             Ok((command.name, run))
         }
         _ => {
@@ -352,8 +407,8 @@ fn admit_from_script(
     }
 }
 
-fn may_write(server: &Server, command: &Command) -> Result<(), Refusal> {
-    match command.writes() && server.lacks_replicas() {
+fn may_write(server: &Server, writes: bool) -> Result<(), Refusal> {
+    match writes && server.lacks_replicas() {
         true => Err(Refusal::NoReplicas),
         false => Ok(()),
     }

@@ -10,6 +10,7 @@
 //! | [`server`](Server) | the state: keyspace, expiry, script cache, subscriptions |
 //! | [`command`](commands) | the registry: one row a command, and the dispatch |
 //! | `strings`, `keys`, `hashes`, `lists`, `sorted_sets`, `pubsub`, `scripting`, `connection` | the handlers, by type |
+//! | `transactions` | WATCH and MULTI: who watches what, and what is queued |
 //! | [`engine`](ScriptEngine) | Lua 5.1 as Redis embeds it, for EVAL |
 //! | `number`, `operand` | how Redis reads and prints numbers; numbers, ends of lives and texts that may be symbols |
 //! | [`notes`](Notes) | what an execution noticed besides its reply |
@@ -54,6 +55,7 @@ mod sets;
 mod slot;
 mod sorted_sets;
 mod strings;
+mod transactions;
 mod value;
 
 pub use command::{Command, commands};
@@ -62,6 +64,7 @@ pub use notes::{Notes, Write};
 pub use operand::no_name;
 pub use server::{Dialect, Expiry, Published, Server};
 pub use slot::{SLOTS, hashed, several_keys, slot};
+pub use transactions::Watched;
 pub use value::{Hash, List, Score, SortedSet, Value};
 
 /// A byte string as Redis stores and sends it.

@@ -166,11 +166,15 @@ fn carry(server: &mut Server, from: (&Bytes, Take), to: (&Bytes, Put)) -> Answer
 pub(super) fn ltrim(server: &mut Server, call: &Call<'_>) -> Answer {
     let start = integer(server, &call.argv[2])?;
     let stop = integer(server, &call.argv[3])?;
-    server.edit(&call.argv[1], None, |list: &mut List| {
+    let key = &call.argv[1];
+    let trimmed = server.edit(key, None, |list: &mut List| {
         let range = index_range(start, stop, list.len());
         *list = list.range(range).cloned().collect();
         Ok(())
     })?;
+    if trimmed.is_some() {
+        server.touch(key);
+    }
     Ok(Reply::Status("OK".to_owned()))
 }
 

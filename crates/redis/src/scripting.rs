@@ -80,14 +80,40 @@ fn split(words: &[Bytes]) -> Result<(&[Bytes], &[Bytes]), Refusal> {
     }
 }
 
+/// What SCRIPT is asked for.
+pub(super) enum Subcommand<'a> {
+    Load(&'a Bytes),
+    Exists(&'a [Bytes]),
+    Flush(&'a [Bytes]),
+}
+
+impl Subcommand<'_> {
+    /// Of these words of a SCRIPT. Servers refuse what is none before they look at anything
+    /// else, so also where they would queue it.
+    pub fn of(argv: &[Bytes]) -> Result<Subcommand<'_>, Refusal> {
+        let arity = |name: &str| Err(Refusal::Arity(format!("script|{name}")));
+        let arguments = &argv[2..];
+        match argv[1].to_ascii_lowercase().as_slice() {
+            b"load" => match arguments {
+                [source] => Ok(Subcommand::Load(source)),
+                _ => arity("load"),
+            },
+            b"exists" if arguments.is_empty() => arity("exists"),
+            b"exists" => Ok(Subcommand::Exists(arguments)),
+            b"flush" => Ok(Subcommand::Flush(arguments)),
+            _ => {
+                let name = String::from_utf8_lossy(&argv[1]);
+                Err(Refusal::other(format!(
+                    "ERR unknown subcommand '{name}'. Try SCRIPT HELP."
+                )))
+            }
+        }
+    }
+}
+
 pub(super) fn script(server: &mut Server, engine: &mut ScriptEngine, call: &Call<'_>) -> Answer {
-    let arguments = &call.argv[2..];
-    let arity = |name: &str| Refusal::Arity(format!("script|{name}"));
-    match call.argv[1].to_ascii_lowercase().as_slice() {
-        b"load" => {
-            let [source] = arguments else {
-                return Err(arity("load"));
-            };
+    match Subcommand::of(call.argv)? {
+        Subcommand::Load(source) => {
             let sha = Sha::of(source);
             let dialect = server.dialect();
             engine
@@ -96,16 +122,15 @@ pub(super) fn script(server: &mut Server, engine: &mut ScriptEngine, call: &Call
             server.remember_script(sha, source);
             Ok(Reply::Bulk(sha.to_string().into_bytes()))
         }
-        b"exists" if arguments.is_empty() => Err(arity("exists")),
-        b"exists" => {
+        Subcommand::Exists(names) => {
             let known = |text: &Bytes| {
                 let found = Sha::parse(text).and_then(|sha| server.script(&sha));
                 Reply::Int(i64::from(found.is_some()))
             };
-            Ok(Reply::Array(arguments.iter().map(known).collect()))
+            Ok(Reply::Array(names.iter().map(known).collect()))
         }
-        b"flush" => {
-            match arguments {
+        Subcommand::Flush(how) => {
+            match how {
                 [] => {}
                 [how]
                     if how.eq_ignore_ascii_case(b"sync") || how.eq_ignore_ascii_case(b"async") => {}
@@ -117,12 +142,6 @@ pub(super) fn script(server: &mut Server, engine: &mut ScriptEngine, call: &Call
             }
             server.forget_scripts();
             Ok(Reply::Status("OK".to_owned()))
-        }
-        _ => {
-            let name = String::from_utf8_lossy(&call.argv[1]);
-            Err(Refusal::other(format!(
-                "ERR unknown subcommand '{name}'. Try SCRIPT HELP."
-            )))
         }
     }
 }

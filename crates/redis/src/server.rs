@@ -17,6 +17,7 @@ use lockproof_lua::text::Span;
 use super::engine::{ScriptEngine, Sha};
 use super::notes::{Notes, Write};
 use super::refusal::Refusal;
+use super::transactions::{Transactions, Watched};
 use super::value::{Kind, Value};
 use super::{Bytes, Reply, command};
 
@@ -109,6 +110,7 @@ pub struct Server {
     scripts: BTreeMap<Sha, Arc<[u8]>>,
     subscriptions: BTreeMap<Bytes, BTreeSet<u32>>,
     messages: Vec<Published>,
+    transactions: Transactions,
     watch: Watch,
 }
 
@@ -240,7 +242,48 @@ impl Server {
         connection: u32,
         argv: &[Bytes],
     ) -> Reply {
-        command::dispatch(self, scripts, connection, argv)
+        let watched: Vec<_> = self.transactions.watched().into_iter().collect();
+        if watched.is_empty() {
+            return command::dispatch(self, scripts, connection, argv);
+        }
+        let before = watched.iter().map(|key| self.keys.get(key).cloned());
+        let before: Vec<_> = before.collect();
+        let notes = &self.watch.notes;
+        let (written, expiries) = (notes.written.len(), notes.expiries.len());
+        let reply = command::dispatch(self, scripts, connection, argv);
+        let notes = &self.watch.notes;
+        let written = notes.written[written..].iter().map(|write| &write.key);
+        let touched: BTreeSet<_> = written.chain(&notes.expiries[expiries..]).collect();
+        for (key, before) in watched.iter().zip(before) {
+            if touched.contains(key) || self.keys.get(key) != before.as_ref() {
+                self.transactions.touch(key);
+            }
+        }
+        reply
+    }
+
+    /// A command acted on the key and may have left it as it was.
+    pub(super) fn touch(&mut self, key: &[u8]) {
+        self.transactions.touch(key);
+    }
+
+    pub(super) fn transactions(&self) -> &Transactions {
+        &self.transactions
+    }
+
+    pub(super) fn transactions_mut(&mut self) -> &mut Transactions {
+        &mut self.transactions
+    }
+
+    /// Who watches what, by connection, in order.
+    pub fn watches(&self) -> impl Iterator<Item = (u32, &Watched)> {
+        let watches = self.transactions.watches.iter();
+        watches.map(|(connection, watched)| (*connection, watched))
+    }
+
+    /// Lets a connection watch this and nothing else.
+    pub fn insert_watch(&mut self, connection: u32, watched: Watched) {
+        self.transactions.watches.insert(connection, watched);
     }
 
     /// The clock in ms since 1970.
@@ -251,7 +294,14 @@ impl Server {
     /// Sets the clock; keys whose time has passed are gone.
     pub fn set_clock(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
-        self.keys.retain(|_, entry| !expired(entry, now_ms));
+        let transactions = &mut self.transactions;
+        self.keys.retain(|key, entry| {
+            let stays = !expired(entry, now_ms);
+            if !stays {
+                transactions.touch(key);
+            }
+            stays
+        });
     }
 
     /// Moves the clock by this many ms, which may be negative.
@@ -329,14 +379,15 @@ impl Server {
         }
     }
 
-    /// Ends all subscriptions of a connection, as its closing does, and drops
-    /// the messages that it has not read.
+    /// Ends all subscriptions of a connection, its watches and its transaction, as its
+    /// closing does, and drops the messages that it has not read.
     pub fn disconnect(&mut self, connection: u32) {
         self.subscriptions.retain(|_, listeners| {
             listeners.remove(&connection);
             !listeners.is_empty()
         });
         self.messages.retain(|m| m.connection != connection);
+        self.transactions.disconnect(connection);
     }
 
     /// The subscriptions in order: channel, connection.

@@ -36,10 +36,20 @@ pub enum Bug {
     ClockBackRevives,
     /// A command that would change nothing is not refused for want of replicas.
     EmptyWritesNeedNoReplica,
+    /// WATCH watches nothing.
+    WatchIsIgnored,
+    /// A watch does not see that an equal value was written.
+    EqualValueIsNoWrite,
+    /// A watch does not see that its key has expired.
+    ExpiryIsNoWrite,
+    /// DISCARD leaves the watch of its connection.
+    DiscardKeepsWatch,
+    /// EXEC of a transaction that it refuses leaves the watch of its connection.
+    AbortKeepsWatch,
 }
 
 impl Bug {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 18] = [
         Self::ExpiresOneMsEarly,
         Self::SetKeepsTtl,
         Self::NxIsIgnored,
@@ -53,6 +63,11 @@ impl Bug {
         Self::EvalForgetsScript,
         Self::ClockBackRevives,
         Self::EmptyWritesNeedNoReplica,
+        Self::WatchIsIgnored,
+        Self::EqualValueIsNoWrite,
+        Self::ExpiryIsNoWrite,
+        Self::DiscardKeepsWatch,
+        Self::AbortKeepsWatch,
     ];
 }
 
@@ -130,11 +145,23 @@ impl Model {
                     }
                 }
             }
+            Some(Bug::ExpiryIsNoWrite) => {
+                let before = self.server.clone();
+                self.server.set_clock(now_ms);
+                self.watch_as(&before);
+            }
             Some(Bug::ExpiresOneMsEarly) => {
                 self.server.set_clock(now_ms + 1);
                 self.server.set_clock(now_ms);
             }
             _ => self.server.set_clock(now_ms),
+        }
+    }
+
+    /// Everybody watches what they watched before, as they did.
+    fn watch_as(&mut self, before: &Server) {
+        for (connection, watched) in before.watches() {
+            self.server.insert_watch(connection, watched.clone());
         }
     }
 
@@ -185,6 +212,22 @@ impl Model {
                 self.server = before;
                 reply
             }
+            (Bug::EqualValueIsNoWrite, b"set", Reply::Status(_)) => {
+                if self.server.entries().eq(before.entries()) {
+                    self.watch_as(&before);
+                }
+                reply
+            }
+            (Bug::DiscardKeepsWatch, b"discard", Reply::Status(_)) => {
+                self.watch_as(&before);
+                reply
+            }
+            (Bug::AbortKeepsWatch, b"exec", Reply::Error(line))
+                if line.starts_with("EXECABORT") =>
+            {
+                self.watch_as(&before);
+                reply
+            }
             (Bug::PublishIsLost, b"publish", Reply::Int(_)) => {
                 self.server = before;
                 reply
@@ -213,6 +256,7 @@ fn mistaken_command(bug: Bug, argv: &[Bytes]) -> Vec<Bytes> {
     let mut argv = argv.to_vec();
     match (bug, argv[0].to_ascii_lowercase().as_slice()) {
         (Bug::SetKeepsTtl, b"set") if argv.len() == 3 => argv.push(b"keepttl".to_vec()),
+        (Bug::WatchIsIgnored, b"watch") if argv.len() > 1 => argv = vec![b"unwatch".to_vec()],
         (Bug::NxIsIgnored, b"set") => argv.retain(|word| word != b"nx"),
         (Bug::LremIgnoresDirection, b"lrem") if argv.len() == 4 => {
             if let Some(positive) = argv[2].strip_prefix(b"-") {

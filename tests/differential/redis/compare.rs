@@ -134,6 +134,11 @@ fn run(
     for step in steps {
         match step {
             Step::Command(argv) => run.push(argv.clone())?,
+            Step::Transaction(all) => {
+                for argv in all {
+                    run.push(argv.clone())?;
+                }
+            }
             Step::Clock(offset_ms) => run.move_clock(*offset_ms)?,
             Step::Subscriber(argv) => run.subscriber(argv)?,
             Step::AsksForReplica(asks) => run.ask_for_replica(*asks)?,

@@ -22,6 +22,8 @@ pub enum Step {
     Subscriber(Vec<Bytes>),
     /// The server's clock is set to the epoch and this many ms.
     Clock(i64),
+    /// The sender sends these with MULTI before and EXEC or DISCARD behind them.
+    Transaction(Vec<Vec<Bytes>>),
     /// From here on the server asks for a replica before it writes, which it has
     /// not got, or does not ask.
     AsksForReplica(bool),
@@ -44,6 +46,10 @@ impl fmt::Display for Step {
         match self {
             Self::Command(argv) => f.write_str(&words(argv)),
             Self::Subscriber(argv) => write!(f, "(subscriber) {}", words(argv)),
+            Self::Transaction(all) => {
+                let all: Vec<_> = all.iter().map(|argv| words(argv)).collect();
+                f.write_str(&all.join("; "))
+            }
             Self::Clock(ms) => write!(f, "(clock at +{ms} ms)"),
             Self::AsksForReplica(true) => f.write_str("(min-replicas-to-write 1)"),
             Self::AsksForReplica(false) => f.write_str("(min-replicas-to-write 0)"),
@@ -53,10 +59,12 @@ impl fmt::Display for Step {
 
 /// Number of commands in a sequence.
 pub fn commands_in(steps: &[Step]) -> usize {
-    steps
-        .iter()
-        .filter(|step| matches!(step, Step::Command(_) | Step::Subscriber(_)))
-        .count()
+    let commands = steps.iter().map(|step| match step {
+        Step::Command(_) | Step::Subscriber(_) => 1,
+        Step::Transaction(all) => all.len(),
+        Step::Clock(_) | Step::AsksForReplica(_) => 0,
+    });
+    commands.sum()
 }
 
 pub const KEYS: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -384,6 +392,12 @@ const SENDER_ONLY: &[&str] = &[
     "wait 0 x",
     "wait 0 -1",
     "flushall ?count",
+    "watch $key ?keys",
+    "watch $key ?keys",
+    "watch $key ?keys",
+    "unwatch",
+    "exec",
+    "discard",
     "script exists $field",
     "script flush ?count",
     "script nonsense $key",
@@ -442,6 +456,30 @@ impl<'a> Draw<'a> {
         self.fill(template)
     }
 
+    /// MULTI, a few commands of any kind, and mostly EXEC.
+    fn transaction(&mut self, dialect: Dialect) -> Vec<Vec<Bytes>> {
+        let mut out = vec![bytes(vec!["multi".to_owned()])];
+        for _ in 0..self.below(4) {
+            let words = match self.below(12) {
+                1 => self.fill("watch $key"),
+                2 => vec!["multi".to_owned()],
+                3 => vec!["unwatch".to_owned()],
+                4 => self.sender_command(dialect),
+                _ => self.command(),
+            };
+            // Whose elements have no order, or are a clock's.
+            let loose = ["hgetall", "hkeys", "hvals", "smembers", "time"];
+            let name = words[0].to_lowercase();
+            let ends = ["exec", "discard"].contains(&&*name);
+            if !loose.contains(&&*name) && !ends {
+                out.push(bytes(words));
+            }
+        }
+        let end = self.one(&["exec", "exec", "exec", "exec", "discard"]);
+        out.push(bytes(vec![end.to_owned()]));
+        out
+    }
+
     fn sender_command(&mut self, dialect: Dialect) -> Vec<String> {
         let mut templates: Vec<&str> = [TEMPLATES, SENDER_ONLY].concat();
         if dialect == Dialect::Valkey9 {
@@ -471,7 +509,8 @@ fn bytes(words: Vec<String>) -> Vec<Bytes> {
 fn step(kind: u8, numbers: &[u16], dialect: Dialect) -> Step {
     let mut draw = Draw::new(numbers);
     match kind {
-        0..60 => Step::Command(bytes(draw.sender_command(dialect))),
+        0..52 => Step::Command(bytes(draw.sender_command(dialect))),
+        52..60 => Step::Transaction(draw.transaction(dialect)),
         60..85 => Step::Command(bytes(scripts::eval(&mut draw))),
         85..94 => {
             // Small moves meet the ms at which keys end; some go back.

@@ -107,6 +107,9 @@ impl RealServer {
                 .map(|word| word.as_bytes().to_vec())
                 .collect()
         };
+        // A sequence that differs may end within a transaction.
+        let ends: [Vec<Bytes>; 2] = [words("DISCARD"), words("UNWATCH")];
+        self.pipeline(&ends);
         self.ask_for_replica(false);
         let clear: [Vec<Bytes>; 2] = [words("FLUSHALL"), words("SCRIPT FLUSH")];
         self.pipeline(&clear);

@@ -8,6 +8,9 @@ use lockproof_redis::{Bytes, Command, Dialect, commands};
 /// What SCRIPT can do in a world.
 const SCRIPT: [&str; 3] = ["load", "exists", "flush"];
 
+/// What the formal server has, and worlds have not: no connection of theirs watches anything.
+const TRANSACTIONS: [&str; 5] = ["watch", "unwatch", "multi", "exec", "discard"];
+
 /// Examines a command line that the lock file sends.
 ///
 /// # Errors
@@ -41,5 +44,5 @@ pub fn examine(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
 
 /// A lock file may send this command to servers that speak so.
 pub fn may_send(command: &Command, dialect: Dialect) -> bool {
-    command.exists_in(dialect)
+    command.exists_in(dialect) && !TRANSACTIONS.contains(&command.name())
 }
