@@ -452,6 +452,60 @@ fn what_locks_scripts_use_is_in_the_model() {
 }
 
 #[test]
+fn transactions_of_a_client_are_refused_with_their_line() {
+    for command in [
+        "'WATCH', lock.key",
+        "'unwatch'",
+        "'Multi'",
+        "'EXEC'",
+        "'DISCARD'",
+    ] {
+        let name = command.split('\'').nth(1).unwrap().to_uppercase();
+        for (acquire, release, line) in [
+            (
+                format!("redis({command})\n{SET}\nreturn held()"),
+                DEL.to_owned(),
+                ":2",
+            ),
+            (
+                format!("{SET}\nreturn held()"),
+                format!("redis({command})\n{DEL}"),
+                ":5",
+            ),
+        ] {
+            let (error, message) = refusal(&acquire, &release);
+            assert!(matches!(error, CheckError::NotModelled(_)), "{message}");
+            says(
+                &message,
+                &[
+                    &format!("my-lock.lua{line}"),
+                    &format!("sends {name}"),
+                    "script",
+                ],
+            );
+        }
+    }
+}
+
+#[test]
+fn a_script_that_begins_a_transaction_is_told_what_real_servers_say() {
+    for command in [
+        "'watch', KEYS[1]",
+        "'multi'",
+        "'exec'",
+        "'discard'",
+        "'unwatch'",
+    ] {
+        let script = format!(
+            "local r = redis.pcall({command}) if not string.find(r.err, 'not allowed from script') then \
+             return math.random(3) end return 1"
+        );
+        let file = running(&script);
+        check(&file, &sizes(&file, 2), "");
+    }
+}
+
+#[test]
 fn the_servers_own_clock_and_fixed_dates_are_refused_with_their_line() {
     let expireat = format!("{SET}\nredis('EXPIREAT', lock.key, '1700000000')\nreturn held()");
     let held = format!("{SET}\nreturn held()");

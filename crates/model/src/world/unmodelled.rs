@@ -8,7 +8,7 @@ use lockproof_redis::{Bytes, Command, Dialect, commands};
 /// What SCRIPT can do in a world.
 const SCRIPT: [&str; 3] = ["load", "exists", "flush"];
 
-/// What the formal server has, and worlds have not: no connection of theirs watches anything.
+/// What the formal server has, and worlds have not: there no connection watches anything.
 const TRANSACTIONS: [&str; 5] = ["watch", "unwatch", "multi", "exec", "discard"];
 
 /// Examines a command line that the lock file sends.
@@ -18,6 +18,13 @@ const TRANSACTIONS: [&str; 5] = ["watch", "unwatch", "multi", "exec", "discard"]
 pub fn examine(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
     let lower = |word: &Bytes| String::from_utf8_lossy(word).to_lowercase();
     let name = argv.first().map(lower).unwrap_or_default();
+    if TRANSACTIONS.contains(&&*name) {
+        let name = name.to_uppercase();
+        return Err(format!(
+            "sends {name}, and the model follows no transactions of a client; a script does as \
+             much in one step"
+        ));
+    }
     let known = commands().iter().find(|command| command.name() == name);
     if let Some(elsewhere) = known.filter(|command| !command.exists_in(dialect))
         && may_send(elsewhere, Dialect::Valkey9)
