@@ -11,8 +11,9 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . scripts/machine.sh
 
-# What is built once and from nothing gains nothing by what the next build could reuse.
-export CARGO_INCREMENTAL=0
+# What is built once and from nothing gains nothing by what the next build could reuse, and
+# nobody looks at it with a debugger.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none
 # A phase is a make of its own: what was said to this one (-n, -k, -j) was not for it.
 unset MAKEFLAGS MAKELEVEL MFLAGS
 rm -f "$target/left-out.txt"

@@ -186,7 +186,6 @@ const PINNED: [Pinned; 150] = [
     pinned("fenced", USUAL, "failover", (12_314, 32_568, 33), "TWICE fence-monotonicity"),
     pinned("fenced", USUAL, "node-restart-everysec", (109_562, 349_976, 45), "TWICE fence-monotonicity"),
     pinned("fenced", USUAL, "node-restart-always", (1786, 4138, 18), ""),
-    pinned("fenced-redlock", USUAL, "", (678_456, 1_415_874, 138), "?mutual-exclusion-effect fence-monotonicity"),
     pinned("fenced-redlock", (2, 2), "", (538_192, 1_117_346, 138), "?mutual-exclusion-effect fence-monotonicity"),
     pinned("fenced-redlock", (2, 2), "client-crash", (1_275_812, 3_356_220, 139), "?mutual-exclusion-effect fence-monotonicity"),
     pinned("reentrant-hash-renewed", USUAL, "", (1902, 5906, 22), ""),

@@ -80,13 +80,14 @@ fn every_trace_of_every_builtin_lock_has_one_length() {
         let sets = match name {
             _ if many.contains(&name) => &SETS[..],
             _ if name.starts_with("redisson") => &ONE[..],
+            "fenced-redlock" => &["", "client-crash"],
             _ => &FEW[..],
         };
         let mut violated = 0;
         for set in sets {
             let mut sizes = sizes(&file, 2);
             // Their worlds are large: two ticks, and servers as few as they take.
-            if ["redisson-multi", "redisson-rw"].contains(&name) {
+            if ["redisson-multi", "redisson-rw", "fenced-redlock"].contains(&name) {
                 sizes.ttl_ticks = 2;
                 sizes.nodes = file.nodes.min;
             }

@@ -372,9 +372,9 @@ impl Checker<'_> {
             Property::Fair(_) => {
                 Some("not asked of clients with two lock objects: who starves for which is open")
             }
-            Property::Safety(Safety::NoFalseAlarm | Safety::ToldWhenLost) => Some(
-                "not asked of clients with two lock objects: whose loss is told is open",
-            ),
+            Property::Safety(Safety::NoFalseAlarm | Safety::ToldWhenLost) => {
+                Some("not asked of clients with two lock objects: whose loss is told is open")
+            }
             Property::Safety(_) | Property::Branching(_) => None,
         }
     }
