@@ -522,15 +522,15 @@ fn a_file_that_is_not_a_lock_is_refused_with_its_field() {
         ),
         (
             format!("return {{ {both}, told_within = -1 }}"),
-            "a number of leases from 0 to 2",
+            ":1: `told_within` must be a number of leases from 0 to 2",
         ),
         (
             format!("return {{ {both}, told_within = 0 / 0 }}"),
-            "a number of leases from 0 to 2",
+            ":1: `told_within` must be a number of leases from 0 to 2",
         ),
         (
             format!("return {{ {both}, told_within = '1' }}"),
-            "a number of leases from 0 to 2",
+            ":1: `told_within` must be a number of leases from 0 to 2",
         ),
         (
             format!("return {{ {both}, ttl_step = 0 }}"),

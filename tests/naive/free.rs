@@ -13,6 +13,8 @@ use crate::world::{Setup, State};
 
 /// More states than these are not followed.
 const STATES_MAX: usize = 3_000;
+/// .. of clients with two locks each.
+const OF_TWO_LOCKS_MAX: usize = 60_000;
 /// Attempts of each other client; more of them do not help at one time.
 const ATTEMPTS: u32 = 2;
 
@@ -72,11 +74,15 @@ pub fn freed(step: &Step<'_>, engine: &mut ScriptEngine) -> Option<bool> {
         _ => true,
     };
     let ticks = step.setup.ttl_ticks - 1;
+    let most = match step.setup.file.objects.two {
+        true => OF_TWO_LOCKS_MAX,
+        false => STATES_MAX,
+    };
     reach(
         step.setup,
         engine,
         state,
-        (ticks, STATES_MAX),
+        (ticks, most),
         (&goal, Some(client)),
         &may,
     )

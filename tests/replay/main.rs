@@ -16,6 +16,7 @@ mod holders;
 mod kinds;
 mod listeners;
 mod min_replicas;
+mod objects;
 mod outages;
 mod pool;
 mod properties;

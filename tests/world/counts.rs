@@ -42,7 +42,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 149] = [
+const PINNED: [Pinned; 150] = [
     pinned("token", USUAL, "", (166, 390, 10), ""),
     pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
@@ -186,6 +186,7 @@ const PINNED: [Pinned; 149] = [
     pinned("fenced", USUAL, "failover", (12_314, 32_568, 33), "TWICE fence-monotonicity"),
     pinned("fenced", USUAL, "node-restart-everysec", (109_562, 349_976, 45), "TWICE fence-monotonicity"),
     pinned("fenced", USUAL, "node-restart-always", (1786, 4138, 18), ""),
+    pinned("fenced-redlock", USUAL, "", (678_456, 1_415_874, 138), "?mutual-exclusion-effect fence-monotonicity"),
     pinned("fenced-redlock", (2, 2), "", (538_192, 1_117_346, 138), "?mutual-exclusion-effect fence-monotonicity"),
     pinned("fenced-redlock", (2, 2), "client-crash", (1_275_812, 3_356_220, 139), "?mutual-exclusion-effect fence-monotonicity"),
     pinned("reentrant-hash-renewed", USUAL, "", (1902, 5906, 22), ""),

@@ -10,6 +10,7 @@ mod counts;
 mod guard;
 mod hand_coded;
 mod merges;
+mod objects;
 mod order;
 mod planted;
 mod rules;

@@ -517,9 +517,11 @@ impl Fields<'_> {
         match self.get("told_within") {
             Value::Nil => Ok(None),
             Value::Number(leases) if (0.0..=TOLD_WITHIN_MAX).contains(&leases) => Ok(Some(leases)),
-            _ => Err(self.wrong(format!(
-                "`told_within` must be a number of leases from 0 to {TOLD_WITHIN_MAX}, such as 1 or 1 / 3"
-            ))),
+            _ => {
+                let what =
+                    format!("a number of leases from 0 to {TOLD_WITHIN_MAX}, such as 1 or 1 / 3");
+                Err(self.wrong_at("told_within", format!("`told_within` must be {what}")))
+            }
         }
     }
 
