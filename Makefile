@@ -61,12 +61,12 @@ build:
 # built: an optimised one takes longer to build than it saves.
 baseline:
 	rm -rf reports/latest/locks
-	cargo run --locked --quiet -- run --baseline --replays 2 --walks 10
+	cargo run --locked --quiet -- run --baseline --replays 1 --walks 5
 	diff -ru docs/locks reports/latest/locks
 
 # Every scenario as it expects, replayed: fewer times than a user would.
 scenarios:
-	cargo run --locked --quiet -- scenario run --replays 3 --walks 2
+	cargo run --locked --quiet -- scenario run --replays 1 --walks 2
 
 # Generated lock files for an hour, and all others under all sets: the checker's answers beside those of a naive search.
 # NAIVE_SEED makes them others.

@@ -84,7 +84,7 @@ fn compared(path: &Path, thorough: bool) -> (usize, Vec<String>) {
 }
 
 /// NAIVE_FOLDER names another folder; with it, or in a long run, every file is asked
-/// about under every set.
+/// about under every set. Otherwise it is every second file, under its own set.
 #[test]
 fn lock_files_of_known_truth() {
     let other = std::env::var_os("NAIVE_FOLDER").map(PathBuf::from);
@@ -93,6 +93,9 @@ fn lock_files_of_known_truth() {
     let mut files = Vec::new();
     lock_files(&other.unwrap_or(known), &mut files);
     assert_ne!(files.len(), 0);
+    if !thorough {
+        files = files.into_iter().step_by(2).collect();
+    }
     let next = AtomicUsize::new(0);
     let sum = Mutex::new((0, Vec::new()));
     std::thread::scope(|scope| {
