@@ -412,14 +412,7 @@ fn stuck(setup: &Setup, followed: &Followed) -> bool {
     let goal = |step: &crate::step::Step<'_>| step.acquired.is_some() && step.complete;
     let ticks = 4 * setup.ttl_ticks;
     let mut engine = ScriptEngine::new().expect("a script engine");
-    free::reach(
-        setup,
-        &mut engine,
-        state,
-        (ticks, 4_000),
-        (&goal, None),
-        &may,
-    ) == Some(true)
+    free::reach(setup, &mut engine, state, (ticks, 4_000), &goal, None, &may) == Some(true)
 }
 
 fn told(path: &[Action]) -> String {

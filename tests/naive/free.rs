@@ -83,21 +83,23 @@ pub fn freed(step: &Step<'_>, engine: &mut ScriptEngine) -> Option<bool> {
         engine,
         state,
         (ticks, most),
-        (&goal, Some(client)),
+        &goal,
+        Some(client),
         &may,
     )
 }
 
-/// Whether some way of at most so many ticks leads to the goal.
+/// Whether some way of at most so many ticks leads to the goal. With `asked`, who is after the
+/// lock that this client gave back may ask for it out of turn.
 pub fn reach(
     setup: &Setup,
     engine: &mut ScriptEngine,
     start: State,
     (ticks, states_max): (i64, usize),
-    goal: (&dyn Fn(&Step<'_>) -> bool, Option<usize>),
+    goal: &dyn Fn(&Step<'_>) -> bool,
+    asked: Option<usize>,
     may: &dyn Fn(&State, &Move) -> bool,
 ) -> Option<bool> {
-    let (goal, asked) = (goal.0, goal.1);
     let last = start.tick + ticks;
     let mut seen: HashMap<u128, ()> = HashMap::new();
     let mut open = vec![start];
