@@ -36,9 +36,9 @@ build-tests:
 tests:
 	@scripts/tests.sh
 
-# Half a minute of hostile inputs for each kind of text that lockproof reads, two kinds at a time.
+# A quarter of a minute of hostile inputs for each kind of text that lockproof reads, two kinds at a time.
 # FUZZ_SEED makes them others (docs/fuzzing.md).
-FUZZ_SECONDS ?= 30
+FUZZ_SECONDS ?= 15
 fuzz:
 	FUZZ_SECONDS=$(FUZZ_SECONDS) cargo test --locked --quiet --test fuzz hunts:: -- --test-threads=2 --nocapture
 

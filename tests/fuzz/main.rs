@@ -1,7 +1,7 @@
 //! Hostile inputs for everything that reads what others wrote.
 //!
 //! `cargo test` tries a few hundred of each kind, always the same; `make fuzz` tries
-//! as many as half a minute has room for. docs/fuzzing.md tells how to repeat a find.
+//! as many as a quarter of a minute has room for. docs/fuzzing.md tells how to repeat a find.
 
 mod corpus;
 mod hunt;
