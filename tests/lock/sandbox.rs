@@ -543,6 +543,54 @@ fn a_file_that_is_not_a_lock_is_refused_with_its_field() {
 }
 
 #[test]
+fn a_field_that_is_wrong_is_refused_with_its_line_and_not_with_that_of_a_variable() {
+    for (field, value) in [
+        ("about", "3"),
+        ("callers", "9"),
+        ("cancelled", "1"),
+        ("name", "'a b'"),
+        ("name", "{}"),
+        ("description", "1"),
+        ("fair", "1"),
+        ("keys", "1"),
+        ("keys", "{ lock = 3 }"),
+        ("nodes", "0"),
+        ("objects", "9"),
+        ("params", "1"),
+        ("params", "{ wait = 'long' }"),
+        ("reentrant", "1"),
+        ("renews", "1"),
+        ("scripts", "1"),
+        ("scripts", "{ 'no_such' }"),
+        ("scripts", "{ '../x' }"),
+        ("scripts", "{ 'release_if_owner', mine = 'return (' }"),
+        ("server", "'redis'"),
+        ("told_within", "-1"),
+        ("ttl_step", "0"),
+        ("renew", "1"),
+        ("try_acquire", "{}"),
+        ("nodez", "1"),
+    ] {
+        let text = format!(
+            "local {field} = 0\nreturn {{\n  acquire = function(lock)\n    local {field} = {{}}\n    return busy()\n  \
+             end,\n  {field} = {value},\n  release = function(lock)\n    {field} = 1\n    return true\n  end,\n}}\n"
+        );
+        let error = file(&text).unwrap_err().to_string();
+        assert!(error.starts_with("my-lock.lua:7: "), "{field}: {error}");
+    }
+    for value in [
+        "params = {\n    a = 1,\n    b = 'x'",
+        "scripts = {\n    a = 'return 1',\n    b = 'return ('",
+    ] {
+        let text = format!("return {{\n  acquire = f,\n  release = f,\n  {value}\n  }},\n}}\n");
+        let error = file(&format!("local function f() end {text}"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("my-lock.lua:6: "), "{error}");
+    }
+}
+
+#[test]
 fn a_configuration_that_does_not_fit_is_refused() {
     let refused = |change: fn(&mut lockproof_model::lock::Config), says: &str| {
         let mut config = config(1);

@@ -5,9 +5,11 @@
 //! into a proof. Nothing else would say so; these numbers go red. When a rule
 //! changes on purpose, the new numbers belong in the same commit.
 
+use std::path::Path;
+
 use crate::world_support::{Counts, NoClock, builtin, check, counts, options, set, sizes};
 use lockproof_model::check::{CheckResult, Checker, Verdict};
-use lockproof_model::lock::builtin_names;
+use lockproof_model::lock::{LockFile, builtin_names};
 
 /// A world and all that is pinned of it.
 struct Pinned {
@@ -204,6 +206,27 @@ fn not_holding(results: &[CheckResult]) -> String {
     };
     let words: Vec<String> = results.iter().filter_map(word).collect();
     words.join(" ")
+}
+
+/// A file of a folder of known truth, faults, sizes, and what does not hold.
+pub type PinnedFile = (&'static str, &'static str, Counts, &'static str);
+
+/// Panics if the world of a file in this folder of `tests/soundness` has another size, or
+/// other answers, than is pinned.
+pub fn assert_sizes_of_files(folder: &str, pinned: &[PinnedFile]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/soundness")
+        .join(folder);
+    let mut changed = Vec::new();
+    for (name, assumptions, expected, broken) in pinned {
+        let file = LockFile::load(&folder.join(format!("{name}.lua"))).unwrap();
+        let results = check(&file, &sizes(&file, 2), assumptions);
+        let found = (counts(&results), not_holding(&results));
+        if found != (*expected, (*broken).to_owned()) {
+            changed.push(format!("{name} under {assumptions:?}: {found:?}"));
+        }
+    }
+    assert!(changed.is_empty(), "{}", changed.join("\n"));
 }
 
 fn verify(lock: &str) {

@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use crate::world_support::{Counts, check, counts, options, sizes, text, try_check, violated};
+use crate::counts::{PinnedFile, assert_sizes_of_files};
+use crate::world_support::{check, counts, options, sizes, text, try_check};
 use lockproof_model::check::Checker;
 use lockproof_model::lock::LockFile;
 
-/// A file of `tests/soundness/telling`, faults, sizes, and what is violated.
-type Pinned = (&'static str, &'static str, Counts, &'static str);
-
 #[rustfmt::skip]
-const PINNED: [Pinned; 9] = [
+const PINNED: [PinnedFile; 9] = [
     ("reads-replies-and-counts", "", (454, 1346, 18), ""),
     ("reads-replies-and-counts", "loss", (2318, 7214, 22), "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect"),
     ("reads-replies-and-counts", "client-pause", (14_004, 50_932, 30), "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect lease release-frees"),
@@ -29,16 +27,7 @@ fn known(name: &str) -> LockFile {
 
 #[test]
 fn worlds_of_locks_that_tell_have_their_sizes() {
-    let mut changed = Vec::new();
-    for (name, words, expected, broken) in PINNED {
-        let file = known(name);
-        let results = check(&file, &sizes(&file, 2), words);
-        let found = (counts(&results), violated(&results));
-        if found != (expected, broken.to_owned()) {
-            changed.push(format!("{name} under {words:?}: {found:?}"));
-        }
-    }
-    assert!(changed.is_empty(), "{}", changed.join("\n"));
+    assert_sizes_of_files("telling", &PINNED);
 }
 
 /// Nobody asks, so nothing is remembered.

@@ -8,7 +8,9 @@ use super::lexer::{Lexeme, Lexer, Token};
 
 /// The line (from 1) on which the text names the last field of `path`, each a field of the
 /// table before it, as in `about = { works = ..`; or else the longest beginning of `path` that
-/// it names. `None` if it names no such field in this way, for example as `t["about"]`.
+/// it names. A table that stands in no other table comes first, so that a variable of the same
+/// name inside a function is not taken for the field. `None` if the text names no such field in
+/// this way, for example as `t["about"]`.
 pub fn field_line(source: &[u8], path: &[&str]) -> Option<u32> {
     let mut lexer = Lexer::new(source);
     let read = std::iter::from_fn(|| lexer.next().ok());
@@ -37,13 +39,20 @@ fn last_named(tokens: &[Lexeme], path: &[&str]) -> Option<u32> {
                 let within = open.len().checked_sub(around.len());
                 let within = within.map(|from| open[from..].iter().copied());
                 if within.is_some_and(|names| names.eq(around.iter().copied().map(Some))) {
-                    found = Some(lexeme.line);
+                    let outermost = open.len() == path.len() && begins_field(tokens, index);
+                    found = found.max(Some((outermost, lexeme.line)));
                 }
             }
             _ => {}
         }
     }
-    found
+    found.map(|(_, line)| line)
+}
+
+/// What stands at this place is the first of its table, or follows another field.
+fn begins_field(tokens: &[Lexeme], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|at| &tokens[at].token);
+    matches!(before, Some(Token::Fixed("{" | "," | ";")))
 }
 
 /// The name at this place, if `=` follows it.
@@ -69,8 +78,23 @@ mod tests {
             Some(5),
             "its table's"
         );
-        assert_eq!(field_line(text, &["works"]), Some(9), "the last");
+        assert_eq!(
+            field_line(text, &["works"]),
+            Some(4),
+            "in the outermost table"
+        );
+        assert_eq!(field_line(text, &["other"]), Some(9), "nowhere else");
         assert_eq!(field_line(text, &["claims"]), None);
         assert_eq!(field_line(b"return { [[", &["about"]), None);
+    }
+
+    #[test]
+    fn a_variable_of_the_same_name_is_not_the_field() {
+        let text =
+            b"local M = { keys = 1 }\nreturn {\n  keys = 2,\n  acquire = function(lock)\n    \
+            local keys = { lock.key }\n    keys = f{ keys = 3 }\n  end,\n}\n";
+        assert_eq!(field_line(text, &["keys"]), Some(3));
+        let text = b"local M = {}\nM.keys = 1\nM.nodes = 0\nreturn M\n";
+        assert_eq!(field_line(text, &["keys"]), Some(2));
     }
 }

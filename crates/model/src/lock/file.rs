@@ -8,34 +8,22 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use lockproof_input::{files, nearest};
-use lockproof_lua::text::{self, Text};
-use lockproof_lua::{
-    Code, Key, Machine, Pause, RefusalKind, Stop, Table, TableId, Thread, Value, Vm,
-};
+use lockproof_input::files;
+use lockproof_lua::text;
+use lockproof_lua::{Code, Machine, Pause, RefusalKind, Stop, TableId, Thread, Value, Vm};
 use sha2::{Digest, Sha256};
 
-use super::about::{self, About};
+use super::about::About;
 use super::callers::{self, Callers};
-use super::cancel::CLEAN_UP;
 use super::error::LockError;
+use super::fields::Fields;
 use super::keys::Keys;
+use super::library::{FILE_BYTES, Library};
 use super::objects::{self, Objects};
 use super::registry::{self, MODELS};
-use super::shape::{FIELDS, MODES, OPERATIONS, OPTIONAL, PLAIN};
+use super::servers::{NodeCount, ServerKind};
 use super::types::{Mode, Op};
 use super::words::{self, ClientHost};
-
-/// How many independent servers a lock works with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodeCount {
-    /// Used when nobody asks for another number.
-    pub default: u8,
-    /// The least that [`Program::start`](super::Program::start) takes.
-    pub min: u8,
-    /// The most that it takes.
-    pub max: u8,
-}
 
 /// A loaded lock file. Cheap to clone: the texts are shared.
 #[derive(Clone, Debug)]
@@ -95,25 +83,6 @@ pub struct LockFile {
     /// It has a function that cleans up after an acquire that was cancelled.
     pub cleans_up: bool,
     pub(crate) code: Arc<Code>,
-}
-
-/// On which servers a lock works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerKind {
-    /// Redis and Valkey.
-    Any,
-    /// Valkey 9 or later: it uses commands that only this has.
-    Valkey,
-}
-
-impl ServerKind {
-    /// As traces and the servers themselves name it; `None` if any will do.
-    pub fn name(self) -> Option<&'static str> {
-        match self {
-            ServerKind::Any => None,
-            ServerKind::Valkey => Some("valkey"),
-        }
-    }
 }
 
 impl LockFile {
@@ -219,10 +188,10 @@ impl LockFile {
         file.renews = fields.flag("renews")?;
         file.fair = fields.flag("fair")?;
         file.told_within = fields.told_within()?;
-        file.callers =
-            callers::declared(&fields.get("callers"), &machine).map_err(|why| fields.wrong(why))?;
+        file.callers = callers::declared(&fields.get("callers"), &machine)
+            .map_err(|why| fields.wrong("callers", why))?;
         file.objects = objects::declared(&fields.get("objects"), &machine)
-            .map_err(|why| fields.wrong_at("objects", why))?;
+            .map_err(|why| fields.wrong("objects", why))?;
         file.keys = fields.keys()?;
         file.nodes = fields.nodes()?;
         (file.params, file.checked_params) = fields.params()?;
@@ -230,7 +199,7 @@ impl LockFile {
         file.server = fields.server()?;
         file.scripts = Arc::new(scripts);
         match objects::unfollowed(&file) {
-            Some((field, why)) => Err(fields.wrong_at(field, why)),
+            Some((field, why)) => Err(fields.wrong(field, why)),
             None => Ok(file),
         }
     }
@@ -340,24 +309,6 @@ impl LockFile {
     }
 }
 
-/// Where a file finds the scripts that it names.
-#[derive(Clone, Copy)]
-pub(super) enum Library<'l> {
-    /// In this folder, and among the built-in ones.
-    Folder(Option<&'l Path>),
-    /// Here alone: another text of this file has found them.
-    Known(&'l BTreeMap<String, String>),
-}
-
-/// A script of this file is Lua that a server takes.
-pub(super) fn compiles(file: &str, name: &str, text: &str) -> Result<(), LockError> {
-    let compiled = lockproof_redis::compile_script(text.as_bytes());
-    compiled.map_err(|(line, why)| LockError::Shape {
-        file: file.to_owned(),
-        message: format!("the script `{name}` does not compile: its line {line}: {why}"),
-    })
-}
-
 pub(super) fn hash(text: &str, scripts: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     // Lengths keep (ab, c) apart from (a, bc).
@@ -405,12 +356,6 @@ fn clearer(message: &str) -> String {
     found.map_or(message, |(_, ours)| ours).to_string()
 }
 
-/// The longest time in which a lock can promise to tell of its loss, in leases.
-const TOLD_WITHIN_MAX: f64 = 2.0;
-
-/// The longest lock file or script, in bytes.
-const FILE_BYTES: u64 = 1 << 20;
-
 /// The name of a lock that names none: its file's, with a dash for what a name may not have.
 fn name_of(stem: &str) -> String {
     let plain = |c: char| if files::is_plain(c) { c } else { '-' };
@@ -424,345 +369,3 @@ fn name_of(stem: &str) -> String {
         name => name.to_owned(),
     }
 }
-
-type Params = BTreeMap<String, f64>;
-
-const PARAMS_SHAPE: &str = "`params` must give each parameter a name and a number as its default, \
-     or { default = .., check = .. } if checks take another";
-
-/// The table that a file returns, read field by field.
-struct Fields<'a> {
-    file: &'a str,
-    text: &'a str,
-    machine: &'a Machine,
-    table: &'a Table,
-}
-
-fn plain(text: &Text) -> String {
-    String::from_utf8_lossy(text.bytes()).into_owned()
-}
-
-impl Fields<'_> {
-    fn wrong(&self, message: impl Into<String>) -> LockError {
-        LockError::Shape {
-            file: self.file.to_string(),
-            message: message.into(),
-        }
-    }
-
-    /// The same, with the line of the field.
-    fn wrong_at(&self, field: &str, message: impl Into<String>) -> LockError {
-        self.wrong_on(&[field], message.into())
-    }
-
-    fn wrong_on(&self, path: &[&str], message: String) -> LockError {
-        let line = lockproof_lua::field_line(self.text.as_bytes(), path);
-        let place = line.map_or(String::new(), |line| format!(":{line}"));
-        LockError::Shape {
-            file: format!("{}{place}", self.file),
-            message,
-        }
-    }
-
-    fn known(&self) -> Result<(), LockError> {
-        for (key, _) in self.table.entries() {
-            let name = match &key {
-                Key::Text(text) => plain(text),
-                other => self.machine.display(&other.value()),
-            };
-            if FIELDS.contains(&name.as_str()) || OPERATIONS.contains(&name.as_str()) {
-                continue;
-            }
-            let hint = nearest::hint(&name, &[&FIELDS[..], &OPERATIONS].concat());
-            return Err(self.wrong(format!("`{name}` is not a field of a lock; {hint}")));
-        }
-        Ok(())
-    }
-
-    fn get(&self, field: &str) -> Value {
-        self.table.field(field)
-    }
-
-    fn text(&self, field: &str) -> Result<Option<String>, LockError> {
-        match self.get(field) {
-            Value::Nil => Ok(None),
-            Value::Text(text) => Ok(Some(plain(&text))),
-            other => Err(self.wrong(format!(
-                "`{field}` must be a text, not a {}",
-                other.type_name()
-            ))),
-        }
-    }
-
-    fn flag(&self, field: &str) -> Result<bool, LockError> {
-        match self.get(field) {
-            Value::Nil => Ok(false),
-            Value::Bool(flag) => Ok(flag),
-            other => Err(self.wrong(format!(
-                "`{field}` must be true or false, not a {}",
-                other.type_name()
-            ))),
-        }
-    }
-
-    fn positive(&self, field: &str) -> Result<Option<i64>, LockError> {
-        match self.get(field) {
-            Value::Nil => Ok(None),
-            Value::Number(n) if n >= 1.0 && n.fract() == 0.0 && n < 1e12 => Ok(Some(n as i64)),
-            _ => Err(self.wrong(format!("`{field}` must be a positive whole number"))),
-        }
-    }
-
-    fn told_within(&self) -> Result<Option<f64>, LockError> {
-        match self.get("told_within") {
-            Value::Nil => Ok(None),
-            Value::Number(leases) if (0.0..=TOLD_WITHIN_MAX).contains(&leases) => Ok(Some(leases)),
-            _ => {
-                let what =
-                    format!("a number of leases from 0 to {TOLD_WITHIN_MAX}, such as 1 or 1 / 3");
-                Err(self.wrong_at("told_within", format!("`told_within` must be {what}")))
-            }
-        }
-    }
-
-    fn server(&self) -> Result<ServerKind, LockError> {
-        match self.text("server")?.as_deref() {
-            None => Ok(ServerKind::Any),
-            Some("valkey") => Ok(ServerKind::Valkey),
-            Some(_) => Err(self.wrong(
-                "`server` must be \"valkey\" (version 9 or later, for a lock that uses its own \
-                 commands); leave it out for a lock that works on Redis"
-                    .to_string(),
-            )),
-        }
-    }
-
-    fn about(&self) -> Result<About, LockError> {
-        let fault = |fault: about::Fault| self.wrong_on(&fault.path(), fault.message.clone());
-        let id = match self.get("about") {
-            Value::Nil => return Ok(About::default()),
-            Value::Table(id) => id,
-            other => return Err(fault(about::no_table(other.type_name()))),
-        };
-        let mut about = About::default();
-        for (key, value) in self.machine.heap.get(id).entries() {
-            let name = match &key {
-                Key::Text(text) => plain(text),
-                other => self.machine.display(&other.value()),
-            };
-            let text = match &value {
-                Value::Text(text) => Ok(plain(text)),
-                other => Err(other.type_name()),
-            };
-            about.set(&name, text).map_err(fault)?;
-        }
-        Ok(about)
-    }
-
-    fn keys(&self) -> Result<Keys, LockError> {
-        let id = match self.get("keys") {
-            Value::Nil => return Ok(Keys::default()),
-            Value::Table(id) => id,
-            _ => return Err(self.wrong(super::keys::SHAPE)),
-        };
-        let mut declared = Vec::new();
-        for (role, value) in self.machine.heap.get(id).entries() {
-            let Key::Text(role) = role else {
-                return Err(self.wrong(super::keys::SHAPE));
-            };
-            let texts: Vec<Value> = match value {
-                Value::Table(list) => self.machine.heap.get(list).list.clone(),
-                single => vec![single],
-            };
-            for text in texts {
-                let Value::Text(text) = text else {
-                    return Err(self.wrong(super::keys::SHAPE));
-                };
-                declared.push((plain(&role), plain(&text)));
-            }
-        }
-        Keys::declared(&declared).map_err(|message| self.wrong(message))
-    }
-
-    /// It is a read-write lock.
-    fn has_modes(&self) -> Result<bool, LockError> {
-        let has = |op: Op| !matches!(self.get(op.name()), Value::Nil);
-        let modes = has(Op::AcquireRead) || has(Op::AcquireWrite);
-        if modes && has(Op::Acquire) {
-            return Err(self.wrong(
-                "the lock has `acquire` beside `acquire_read` or `acquire_write`; a read-write lock has these two \
-                 in place of `acquire`",
-            ));
-        }
-        Ok(modes)
-    }
-
-    /// The operations that it has: those that it must have, then the others.
-    fn operations(&self, has_modes: bool) -> Result<Vec<Op>, LockError> {
-        let required: &[Op] = if has_modes { &MODES } else { &PLAIN };
-        let given = |op: &&Op| !matches!(self.get(op.name()), Value::Nil);
-        let optional = OPTIONAL.iter().filter(given);
-        let operations: Vec<Op> = required.iter().chain(optional).copied().collect();
-        for name in operations.iter().map(|op| op.name()) {
-            let wrong = match self.get(name) {
-                Value::Function(_) => continue,
-                Value::Nil => {
-                    format!("the lock has no `{name}`; add `{name} = function(lock) ... end`")
-                }
-                other => format!(
-                    "`{name}` must be a function of `lock`, not a {}",
-                    other.type_name()
-                ),
-            };
-            return Err(self.wrong(wrong));
-        }
-        if has_modes && operations.contains(&Op::TryAcquire) {
-            return Err(self.wrong(
-                "the lock has `try_acquire` beside `acquire_read` and `acquire_write`; it belongs beside `acquire`, \
-                 and takes no mode",
-            ));
-        }
-        Ok(operations)
-    }
-
-    /// It cleans up after an acquire that was cancelled.
-    fn cleans_up(&self) -> Result<bool, LockError> {
-        match self.get(CLEAN_UP) {
-            Value::Nil => Ok(false),
-            Value::Function(_) => Ok(true),
-            other => Err(self.wrong(format!(
-                "`{CLEAN_UP}` must be a function of `lock`, which cleans up after an acquire that was \
-                 cancelled, not a {}",
-                other.type_name()
-            ))),
-        }
-    }
-
-    fn nodes(&self) -> Result<NodeCount, LockError> {
-        let count = |value: &Value| match value {
-            Value::Number(n) if (1.0..=255.0).contains(n) && n.fract() == 0.0 => Some(*n as u8),
-            _ => None,
-        };
-        let found = match self.get("nodes") {
-            Value::Nil => Some((1, 1, 1)),
-            Value::Table(id) => {
-                let range = self.machine.heap.get(id);
-                let end = |name: &str| count(&range.field(name));
-                match (end("default"), end("min"), end("max")) {
-                    (Some(default), Some(min), Some(max)) => Some((default, min, max)),
-                    _ => None,
-                }
-            }
-            value => count(&value).map(|n| (n, 1, u8::MAX)),
-        };
-        match found {
-            Some((default, min, max)) if min <= default && default <= max => {
-                Ok(NodeCount { default, min, max })
-            }
-            _ => Err(self.wrong(
-                "`nodes` must be a number of servers from 1 to 255, or {default = 3, min = 1, max = 9}",
-            )),
-        }
-    }
-
-    /// Defaults, and values in checks.
-    fn params(&self) -> Result<(Params, Params), LockError> {
-        let (mut params, mut checked) = (Params::new(), Params::new());
-        let id = match self.get("params") {
-            Value::Nil => return Ok((params, checked)),
-            Value::Table(id) => id,
-            _ => return Err(self.wrong("`params` must be a table of numbers by name")),
-        };
-        for entry in self.machine.heap.get(id).entries() {
-            let (name, default, check) = match entry {
-                (Key::Text(name), Value::Number(number)) => (plain(&name), number, None),
-                (Key::Text(name), Value::Table(id)) => {
-                    let table = self.machine.heap.get(id);
-                    match (table.field("default"), table.field("check")) {
-                        (Value::Number(default), Value::Number(check)) => {
-                            (plain(&name), default, Some(check))
-                        }
-                        _ => return Err(self.wrong(PARAMS_SHAPE)),
-                    }
-                }
-                _ => return Err(self.wrong(PARAMS_SHAPE)),
-            };
-            checked.extend(check.map(|check| (name.clone(), check)));
-            params.insert(name, default);
-        }
-        Ok((params, checked))
-    }
-
-    fn scripts(&self, library: Library<'_>) -> Result<BTreeMap<String, String>, LockError> {
-        let mut scripts = BTreeMap::new();
-        let id = match self.get("scripts") {
-            Value::Nil => return Ok(scripts),
-            Value::Table(id) => id,
-            _ => return Err(self.wrong(SCRIPTS_SHAPE)),
-        };
-        for entry in self.machine.heap.get(id).entries() {
-            let (name, text) = match entry {
-                (Key::Number(_), Value::Text(name)) => {
-                    let name = plain(&name);
-                    let text = self.find_script(&name, library)?;
-                    (name, text)
-                }
-                (Key::Text(name), Value::Text(text)) => (plain(&name), plain(&text)),
-                _ => return Err(self.wrong(SCRIPTS_SHAPE)),
-            };
-            compiles(self.file, &name, &text)?;
-            if scripts.insert(name.clone(), text).is_some() {
-                return Err(self.wrong(format!("`scripts` declares `{name}` twice; keep one")));
-            }
-        }
-        Ok(scripts)
-    }
-
-    /// A name that may stand in the name of a file, in a report and on a terminal.
-    fn name(&self, name: String) -> Result<String, LockError> {
-        if files::is_name(&name) {
-            return Ok(name);
-        }
-        Err(self.wrong(format!(
-            "{name:?} can not be a lock's name; use at most {} letters, digits, _, - and ., and begin with a letter or a digit",
-            files::NAME_BYTES
-        )))
-    }
-
-    fn find_script(&self, name: &str, library: Library<'_>) -> Result<String, LockError> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || !name.chars().all(plain) {
-            return Err(self.wrong(format!(
-                "`{name}` can not be a script's name; use letters, digits, _ and -"
-            )));
-        }
-        let (folder, known) = match library {
-            Library::Folder(folder) => (folder, None),
-            Library::Known(scripts) => (None, scripts.get(name)),
-        };
-        if let Some(text) = known {
-            return Ok(text.clone());
-        }
-        let places = folder.map(|dir| [dir.join("lua"), dir.join("..").join("lua")]);
-        for place in places.iter().flatten() {
-            let path = place.join(format!("{name}.lua"));
-            if path.is_file() {
-                return files::text(&path, FILE_BYTES).map_err(|source| LockError::Read {
-                    path: path.display().to_string(),
-                    source,
-                });
-            }
-        }
-        registry::builtin_script(name)
-            .map(str::to_string)
-            .ok_or_else(|| {
-                self.wrong(format!(
-                    "there is no script `{name}`; put it into lua/{name}.lua beside the lock file, \
-                     or write `scripts = {{ {name} = [[...]] }}`"
-                ))
-            })
-    }
-}
-
-const SCRIPTS_SHAPE: &str = "`scripts` must list the names of files in lua/, or give texts by name: \
-     scripts = { \"release_if_owner\", mine = [[return 1]] }";

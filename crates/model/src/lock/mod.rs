@@ -8,7 +8,8 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `file`, `registry` | find a file and its scripts, read its fields, hash them |
+//! | `file`, `library`, `registry` | find a file and its scripts, hash them |
+//! | `fields`, `shape`, `servers` | what stands in the table that it returns |
 //! | `words`, `banned` | the names that a file sees, what is missing and why |
 //! | `program`, `run`, `ask` | inputs, threads, timers |
 //! | `outcome` | what an operation returns |
@@ -30,9 +31,11 @@ mod callers;
 mod cancel;
 mod error;
 mod fences;
+mod fields;
 mod file;
 mod handle;
 mod keys;
+mod library;
 mod mutate;
 mod names;
 mod objects;
@@ -41,6 +44,7 @@ mod program;
 mod readings;
 mod registry;
 mod run;
+mod servers;
 mod shape;
 mod types;
 mod words;
@@ -48,7 +52,7 @@ mod words;
 pub use about::About;
 pub use callers::Callers;
 pub use error::LockError;
-pub use file::{LockFile, NodeCount, ServerKind};
+pub use file::LockFile;
 pub use handle::{Exchange, Plain};
 pub use keys::{Keys, Role};
 pub use mutate::{Mutant, Operator};
@@ -57,5 +61,6 @@ pub(crate) use names::{KEPT_MAX, sends_kept};
 pub use objects::Objects;
 pub use program::Program;
 pub use registry::{SETUPS, Setup, builtin_names};
+pub use servers::{NodeCount, ServerKind};
 pub use types::*;
 pub use words::vocabulary;

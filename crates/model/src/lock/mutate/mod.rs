@@ -28,6 +28,7 @@ use std::sync::Arc;
 use lockproof_lua::outline::{self, Part, What};
 
 use super::file::LockFile;
+use super::library::{Library, compiles};
 use super::{LockError, file};
 
 /// A kind of small change.
@@ -218,13 +219,16 @@ impl LockFile {
         match &mutant.script {
             None => {
                 let text = changed(&self.text, mutant);
-                LockFile::from_text_with(&self.path, &text, file::Library::Known(&self.scripts))
+                LockFile::from_text_with(&self.path, &text, Library::Known(&self.scripts))
             }
             Some(name) => {
                 let mut scripts = (*self.scripts).clone();
                 if let Some(text) = scripts.get_mut(name) {
                     *text = changed(text, mutant);
-                    file::compiles(&self.path, name, text)?;
+                    compiles(name, text).map_err(|message| LockError::Shape {
+                        file: self.path.clone(),
+                        message,
+                    })?;
                 }
                 Ok(LockFile {
                     sha256: file::hash(&self.text, &scripts),
