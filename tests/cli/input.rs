@@ -99,7 +99,7 @@ fn a_lock_without_release_is_refused() {
 fn a_script_that_is_not_there_is_named() {
     refused(
         "missing-script",
-        None,
+        Some(4),
         &["there is no script `release_if_ower`"],
     );
 }
@@ -232,7 +232,7 @@ fn a_name_that_could_leave_its_folder_is_refused() {
         let text = format!("return {{ name = \"{name}\", {rest}");
         place.write("mine.lua", &text);
         let said = place.run("check mine.lua --assume none --traces out");
-        said.failed(USAGE, &["mine.lua: ", "can not be a lock's name"]);
+        said.failed(USAGE, &["mine.lua:1: ", "can not be a lock's name"]);
     }
     place.write("it is mine!.lua", &format!("return {{ {rest}"));
     let said = place
