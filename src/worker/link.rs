@@ -17,7 +17,7 @@ use std::io;
 
 use lockproof_lab::proxy::frame::encode_request;
 use lockproof_lab::replies::Replies;
-use lockproof_redis::Reply;
+use lockproof_redis::{Multi, Reply};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -91,7 +91,7 @@ pub(super) struct Links {
 /// The way to one connection's task; dropping it closes the connection when no reply is
 /// awaited.
 struct Link {
-    inbox: mpsc::UnboundedSender<(u64, Vec<u8>)>,
+    inbox: mpsc::UnboundedSender<Request>,
     /// Ends the task, and the connection with it.
     task: AbortHandle,
 }
@@ -128,7 +128,7 @@ impl Links {
         });
         self.requests += 1;
         // The task lives as long as this sender does.
-        let _ = link.inbox.send((self.requests, encode_request(argv)));
+        let _ = link.inbox.send(Request::new(self.requests, argv));
         Ok(self.requests)
     }
 
@@ -148,14 +148,66 @@ impl Links {
     }
 }
 
+/// A command on its way to its connection.
+struct Request {
+    number: u64,
+    bytes: Vec<u8>,
+    /// Replies that come for it; the last one counts.
+    replies: usize,
+    kind: Kind,
+}
+
+/// What a command has to do with watched keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Watch,
+    Unwatch,
+    /// A transaction; `true`: only if the connection still watches.
+    Multi(bool),
+}
+
+impl Request {
+    fn new(number: u64, argv: &[Vec<u8>]) -> Request {
+        let is = |word: &str| {
+            argv.first()
+                .is_some_and(|name| name.eq_ignore_ascii_case(word.as_bytes()))
+        };
+        let multi = Multi::of(argv);
+        let requests = multi.as_ref().map(Multi::requests);
+        let kind = match multi {
+            Some(multi) => Kind::Multi(multi.guarded),
+            None if is("watch") => Kind::Watch,
+            None if is("unwatch") => Kind::Unwatch,
+            None => Kind::Plain,
+        };
+        Request {
+            number,
+            replies: requests.as_ref().map_or(1, Vec::len),
+            bytes: match requests {
+                Some(requests) => requests
+                    .iter()
+                    .flat_map(|one| encode_request(one))
+                    .collect(),
+                None => encode_request(argv),
+            },
+            kind,
+        }
+    }
+}
+
 /// One connection, run by a task of its own.
 struct Task {
     address: String,
     arrivals: mpsc::UnboundedSender<Arrival>,
     stream: Option<TcpStream>,
     replies: Replies,
-    /// The request whose reply comes next.
-    awaited: Option<u64>,
+    /// The request whose replies come next, and how many.
+    awaited: Option<(u64, usize)>,
+    /// The last request's kind.
+    kind: Kind,
+    /// Keys are watched on this connection.
+    watching: bool,
 }
 
 impl Task {
@@ -166,10 +218,12 @@ impl Task {
             stream: None,
             replies: Replies::default(),
             awaited: None,
+            kind: Kind::Plain,
+            watching: false,
         }
     }
 
-    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<(u64, Vec<u8>)>) {
+    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Request>) {
         loop {
             tokio::select! {
                 biased;
@@ -180,8 +234,8 @@ impl Task {
                     }
                 }
                 request = inbox.recv(), if self.awaited.is_none() => {
-                    let Some((number, request)) = request else { return };
-                    self.write(number, &request).await;
+                    let Some(request) = request else { return };
+                    self.write(&request).await;
                 }
                 // An abandoned connection is closed even if its reply never comes.
                 () = self.arrivals.closed() => return,
@@ -192,7 +246,17 @@ impl Task {
     fn take(&mut self, reply: Reply) {
         if let Some(message) = published(&reply) {
             self.report(0, message);
-        } else if let Some(number) = self.awaited.take() {
+        } else if let Some((number, replies)) = self.awaited.take() {
+            if replies > 1 {
+                self.awaited = Some((number, replies - 1));
+                return;
+            }
+            match self.kind {
+                Kind::Watch | Kind::Unwatch if !matches!(reply, Reply::Error(_)) => {
+                    self.watching = self.kind == Kind::Watch;
+                }
+                _ => {}
+            }
             self.report(number, News::Reply(reply));
         } else {
             // Nobody asked: the two ends disagree about where they are.
@@ -202,15 +266,29 @@ impl Task {
 
     /// Forgets the connection. A command that waits on it has an unknown outcome.
     fn broken(&mut self, message: &str) {
-        self.stream = None;
-        if let Some(number) = self.awaited.take() {
+        self.lose_stream();
+        if let Some((number, _)) = self.awaited.take() {
             self.failed(number, false, message.to_string());
         }
     }
 
-    async fn write(&mut self, number: u64, request: &[u8]) {
+    fn lose_stream(&mut self) {
+        self.stream = None;
+        self.watching = false;
+    }
+
+    async fn write(&mut self, request: &Request) {
+        let number = request.number;
         if self.stream.as_ref().is_some_and(has_ended) {
-            self.stream = None;
+            self.lose_stream();
+        }
+        if let Kind::Multi(guarded) = request.kind {
+            let watching = std::mem::take(&mut self.watching);
+            if guarded && !watching {
+                let message =
+                    "the connection that watched keys is gone: the transaction is not sent";
+                return self.failed(number, true, message.to_string());
+            }
         }
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
@@ -222,10 +300,11 @@ impl Task {
                 }
             },
         };
-        match stream.write_all(request).await {
+        match stream.write_all(&request.bytes).await {
             Ok(()) => {
                 self.stream = Some(stream);
-                self.awaited = Some(number);
+                self.awaited = Some((number, request.replies));
+                self.kind = request.kind;
             }
             Err(error) => self.failed(number, false, error.to_string()),
         }

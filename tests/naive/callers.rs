@@ -74,6 +74,7 @@ fn crash_caller(step: &mut Step<'_>, client: usize) {
         }
         true
     });
+    crate::transactions::dies(step, client);
 }
 
 /// Another process takes its place, on the same clock.

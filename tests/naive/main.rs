@@ -25,6 +25,7 @@ mod step;
 mod subscriptions;
 mod telling;
 mod time;
+mod transactions;
 mod trouble;
 mod world;
 

@@ -10,7 +10,7 @@ use lockproof_trace::CONNECTION_FAILED;
 use crate::moves::{Action, Move};
 use crate::owners::{Effect, Sender};
 use crate::world::{Cargo, Cut, Ear, Message, Node, Setup, State, Store};
-use crate::{callers, holder, judge, subscriptions, telling, time};
+use crate::{callers, holder, judge, subscriptions, telling, time, transactions};
 
 /// A state in the making, and what its move violates.
 pub struct Step<'s> {
@@ -217,6 +217,7 @@ impl<'s> Step<'s> {
             }
         }
         self.swallow();
+        transactions::sweep(self);
         Ok(())
     }
 
@@ -224,8 +225,9 @@ impl<'s> Step<'s> {
     fn swallow(&mut self) {
         subscriptions::swallowed(self);
         let (cut, nodes) = (&self.state.cut, self.setup.nodes());
-        let swallowed =
-            |m: &Message| cut[m.client * nodes + m.node].swallows(m.is_request()) && !m.held;
+        let swallowed = |m: &Message| {
+            cut[m.client * nodes + m.node].swallows(m.is_request()) && !m.held && !m.withheld
+        };
         self.state.messages.retain(|m| !swallowed(m));
     }
 
@@ -333,6 +335,7 @@ impl<'s> Step<'s> {
                 }
                 true
             });
+            transactions::gives_up(self, client, *thread);
         }
         let view = self.state.clients[client].program.view();
         let leaves = view.phase == Phase::Releasing && view.holds == 0;
@@ -347,7 +350,8 @@ impl<'s> Step<'s> {
                 one.asking.insert(request.thread, node);
                 one.seal();
             }
-            if self.state.cut[client * self.setup.nodes() + node].swallows(true) {
+            let (generation, asks, withheld) = transactions::sends(self, client, request);
+            if self.state.cut[client * self.setup.nodes() + node].swallows(true) && !withheld {
                 continue;
             }
             self.sent.push(id);
@@ -364,7 +368,11 @@ impl<'s> Step<'s> {
                 reads: view.mode == Mode::Read,
                 leaves: leaves && request.thread == 0,
                 listens,
+                generation,
+                asks,
+                withheld,
                 cargo: Arc::new(match self.state.nodes[node].down {
+                    _ if withheld => Cargo::Refused,
                     Some(_) => Cargo::Refused,
                     None => Cargo::Request(request.argv.clone()),
                 }),
@@ -386,8 +394,11 @@ impl<'s> Step<'s> {
         let held = subscriptions::is_held(self);
         store.server.set_order(order);
         subscriptions::tune_in(self, message.node, &mut store.server);
-        let connection = subscriptions::connection(message.client, argv);
-        let reply = store.server.execute(engine, connection, argv);
+        let connection = match transactions::are_sent(self.setup) {
+            true => transactions::connection(&message),
+            false => subscriptions::connection(message.client, argv),
+        };
+        let reply = transactions::execute(&mut store.server, engine, connection, argv);
         let notes = store.server.take_notes();
         store.server.set_order(0);
         if !self.setup.names_scripts() {
@@ -436,6 +447,7 @@ impl<'s> Step<'s> {
         let stored = |store: &Store| {
             let mut store = store.clone();
             store.server.forget_scripts();
+            transactions::close_all(&mut store);
             store
         };
         if node.store != store {
@@ -491,6 +503,9 @@ impl<'s> Step<'s> {
             },
             Cargo::Request(_) => return Err(Stuck(format!("message {id} is a request"))),
         };
+        if let Cargo::Reply(reply) = &*message.cargo {
+            transactions::arrives(self, &message, reply);
+        }
         telling::arrives(self, &message);
         self.feed(message.client, &input)
     }
@@ -505,7 +520,7 @@ impl<'s> Step<'s> {
         one.seal();
         let (cut, nodes) = (&self.state.cut, self.setup.nodes());
         let swallowed = |m: &Message| cut[client * nodes + m.node].swallows(true);
-        let kept = |m: &Message| !m.held || m.client != client || !swallowed(m);
+        let kept = |m: &Message| !m.held || m.withheld || m.client != client || !swallowed(m);
         self.state.messages.retain(kept);
         for message in self
             .state
@@ -535,6 +550,7 @@ impl<'s> Step<'s> {
         for script in server.scripts() {
             empty.server.insert_script(script);
         }
+        transactions::flushed(server, &mut empty.server);
         self.write_to(node, empty);
     }
 
@@ -544,6 +560,7 @@ impl<'s> Step<'s> {
             self.state.ears[client * nodes + node] = Ear::Nothing;
         }
         self.state.freed = false;
+        transactions::ended(&mut self.state, node);
         for client in 0..self.setup.clients {
             self.state.ghost(client, |ghost| {
                 ghost.mine &= !(1 << node);

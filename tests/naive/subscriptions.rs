@@ -75,6 +75,9 @@ fn send(step: &mut Step<'_>, client: usize, node: usize, said: (Bytes, Bytes)) {
     step.state.next_id += 1;
     step.published.push(id);
     step.state.messages.push(Message {
+        generation: 0,
+        asks: None,
+        withheld: false,
         id,
         client,
         thread: 0,

@@ -164,6 +164,12 @@ pub struct Message {
     pub listens: bool,
     /// A renewal sent it, or a question whether the lock is held.
     pub holders: bool,
+    /// Which of its thread's connections it is on.
+    pub generation: u32,
+    /// It asks its server to watch, or to watch no more.
+    pub asks: Option<bool>,
+    /// Its client's library has not sent it.
+    pub withheld: bool,
     pub cargo: Arc<Cargo>,
 }
 
@@ -182,6 +188,7 @@ impl Message {
             (self.client, self.thread, self.node, self.awaited),
             (self.allowance, self.held, self.gives, &self.cargo),
             (self.reads, self.leaves, self.listens, self.holders, place),
+            (self.generation, self.asks, self.withheld),
         ))
     }
 }
@@ -231,6 +238,7 @@ pub struct Client {
     pub ghost: Ghost,
     /// By thread: the node of a command about a subscription that it waits for.
     pub asking: std::collections::BTreeMap<u8, usize>,
+    pub links: crate::transactions::Links,
     print: u128,
 }
 
@@ -240,6 +248,7 @@ impl Client {
             program,
             ghost: Ghost::default(),
             asking: Default::default(),
+            links: Default::default(),
             print: 0,
         };
         client.seal();
@@ -253,7 +262,7 @@ impl Client {
         } else {
             self.program.key()
         };
-        self.print = print(&(key, &self.ghost, &self.asking));
+        self.print = print(&(key, &self.ghost, &self.asking, &self.links.open));
     }
 
     /// A thread of its waits for the answer to a command about a subscription at a node.

@@ -11,6 +11,7 @@
 //! | [`command`](commands) | the registry: one row a command, and the dispatch |
 //! | `strings`, `keys`, `hashes`, `lists`, `sorted_sets`, `pubsub`, `scripting`, `connection` | the handlers, by type |
 //! | `transactions` | WATCH and MULTI: who watches what, and what is queued |
+//! | [`multi`](Multi) | a client's transaction as one message |
 //! | [`engine`](ScriptEngine) | Lua 5.1 as Redis embeds it, for EVAL |
 //! | `number`, `operand` | how Redis reads and prints numbers; numbers, ends of lives and texts that may be symbols |
 //! | [`notes`](Notes) | what an execution noticed besides its reply |
@@ -43,6 +44,7 @@ mod engine;
 mod hashes;
 mod keys;
 mod lists;
+mod multi;
 mod notes;
 mod number;
 mod operand;
@@ -60,6 +62,7 @@ mod value;
 
 pub use command::{Command, commands};
 pub use engine::{EngineError, ScriptEngine, compile_script, script_sha};
+pub use multi::Multi;
 pub use notes::{Notes, Write};
 pub use operand::no_name;
 pub use server::{Dialect, Expiry, Published, Server};

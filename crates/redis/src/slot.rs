@@ -1,6 +1,6 @@
 //! Which of a cluster's 16384 slots a key is in, and which commands need them to be one.
 
-use super::Bytes;
+use super::{Bytes, Multi};
 
 /// Slots of a Redis Cluster.
 pub const SLOTS: u16 = 16_384;
@@ -29,7 +29,7 @@ pub fn several_keys(argv: &[Bytes]) -> Vec<&[u8]> {
     };
     let words = words.iter().map(Vec::as_slice);
     match name.to_ascii_lowercase().as_slice() {
-        b"del" | b"unlink" | b"exists" | b"touch" | b"mget" => words.collect(),
+        b"del" | b"unlink" | b"exists" | b"touch" | b"mget" | b"watch" => words.collect(),
         b"mset" | b"msetnx" => words.step_by(2).collect(),
         b"rpoplpush" | b"lmove" | b"smove" => words.take(2).collect(),
         b"eval" | b"evalsha" => {
@@ -39,7 +39,24 @@ pub fn several_keys(argv: &[Bytes]) -> Vec<&[u8]> {
             let count = count.and_then(|count| count.parse().ok()).unwrap_or(0);
             words.skip(2).take(count).collect()
         }
+        b"multi" => {
+            let commands = Multi::of(argv).map_or_else(Vec::new, |multi| multi.commands);
+            commands.into_iter().flat_map(keys).collect()
+        }
         _ => Vec::new(),
+    }
+}
+
+/// The keys of a command within a transaction.
+fn keys(argv: &[Bytes]) -> Vec<&[u8]> {
+    let name = argv.first().map(|name| name.to_ascii_lowercase());
+    let without: [&[u8]; 4] = [b"echo", b"flushall", b"ping", b"time"];
+    if name.is_none_or(|name| without.contains(&&name[..])) {
+        return Vec::new();
+    }
+    match several_keys(argv) {
+        one if one.is_empty() => argv.iter().skip(1).take(1).map(Vec::as_slice).collect(),
+        several => several,
     }
 }
 

@@ -193,12 +193,10 @@ impl Replay<'_> {
                         .await?;
                     continue;
                 }
+                let Some(held) = self.sent_or_withheld(client, &sent).await? else {
+                    continue;
+                };
                 let number = self.messages.keys().map(|key| key.2).max().unwrap_or(0) + 1;
-                let held = self
-                    .rig
-                    .wires
-                    .next_request(client, sent.node, &sent.argv)
-                    .await?;
                 let key = (client, sent.node, number);
                 self.file(key, sent.thread, Stage::Request(held))?;
             }

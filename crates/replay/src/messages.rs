@@ -1,10 +1,11 @@
 //! The steps of a command's life: sent, executed, delivered, failed or lost.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lockproof_lab::client::protocol::{Cause, FromClient, Mode, ToClient};
-use lockproof_redis::Reply;
+use lockproof_redis::{Multi, Reply};
 use tokio::time::{Instant, sleep};
 
 use super::Stop;
@@ -118,10 +119,11 @@ impl Replay<'_> {
 
     /// The bytes of a command come to the proxy, which holds them.
     pub(super) async fn arrives(&mut self, key: Key, argv: &[String]) -> Result<HeldRequest, Stop> {
-        let held = self.rig.wires.next_request(key.0, key.1, argv).await?;
+        let argv = on_the_wire(argv);
+        let held = self.rig.wires.next_request(key.0, key.1, &argv).await?;
         let command = command_text(&held.argv);
         self.note("wire", format!("holds {command} before node {}", key.1));
-        compare::request(argv, &held.argv)?;
+        compare::request(&argv, &held.argv)?;
         Ok(held)
     }
 
@@ -431,6 +433,17 @@ impl Stage {
             Self::Gone | Self::Unsent(_) => None,
         }
     }
+}
+
+/// The command as its bytes tell it: nobody sees there that a transaction is guarded.
+pub(super) fn on_the_wire(argv: &[String]) -> Cow<'_, [String]> {
+    let Some(multi) = Multi::of(argv).filter(|multi| multi.guarded) else {
+        return Cow::Borrowed(argv);
+    };
+    let guarded = false;
+    let words = Multi { guarded, ..multi }.words();
+    let text = |word: Vec<u8>| String::from_utf8_lossy(&word).into_owned();
+    Cow::Owned(words.into_iter().map(text).collect())
 }
 
 fn same_cause(real: &Cause, wanted: &Cause) -> bool {

@@ -9,12 +9,17 @@
 //! could not take them back. So its connection is refused, and it tries again when it
 //! goes on.
 
-use lockproof_lab::client::protocol::{FromClient, ToClient};
+use std::time::Duration;
+
+use lockproof_lab::client::protocol::{FromClient, SentCommand, ToClient};
+use lockproof_redis::Multi;
 use lockproof_trace::{Event, FaultEvent};
+use tokio::time::{Instant, sleep};
 
 use super::Stop;
-use super::messages::{Fate, Key, Stage};
+use super::messages::{Fate, Key, Stage, on_the_wire};
 use super::run::{Replay, is_consequence, is_loss};
+use super::wire::HeldRequest;
 
 /// Why a connection is refused.
 pub(super) enum Refused {
@@ -23,6 +28,12 @@ pub(super) enum Refused {
     /// Its client was paused before it could try. A real client has written its bytes
     /// before it can be stopped, and could not take them back when its server is gone.
     ToHoldItBack,
+}
+
+/// If this command fails before it is sent, then by its client's library: the connection on
+/// which it watched keys is gone.
+fn is_withheld(argv: &[String]) -> bool {
+    Multi::of(argv).is_some_and(|multi| multi.guarded)
 }
 
 impl Replay<'_> {
@@ -74,6 +85,40 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// A command that a client says it sent, held before its node; `None` if its library did
+    /// not send it, and the client has heard of that.
+    pub(super) async fn sent_or_withheld(
+        &mut self,
+        client: u8,
+        sent: &SentCommand,
+    ) -> Result<Option<HeldRequest>, Stop> {
+        let argv = on_the_wire(&sent.argv);
+        let (thread, node) = (sent.thread, sent.node);
+        if !is_withheld(&sent.argv) {
+            return Ok(Some(
+                self.rig.wires.next_request(client, node, &argv).await?,
+            ));
+        }
+        let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread: by, node: of, .. } if (*by, *of) == (thread, node));
+        let deadline = Instant::now() + self.rig.patience();
+        while Instant::now() < deadline {
+            if let Some(held) = self.rig.wires.request_here(client, node, &argv) {
+                return Ok(Some(held));
+            }
+            let process = self.rig.client(client)?;
+            if process.take_where(refusal)?.is_some() {
+                self.note("wire", format!("client {client} does not send it"));
+                let id = self.rig.client(client)?.fresh_id();
+                self.input(client, ToClient::Hear { id, thread }).await?;
+                return Ok(None);
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        Ok(Some(
+            self.rig.wires.next_request(client, node, &argv).await?,
+        ))
+    }
+
     /// Its server is gone for good, and refuses whoever calls: the client hears of it at once.
     pub(super) async fn hears_of_refusal(
         &mut self,
@@ -103,9 +148,11 @@ impl Replay<'_> {
                 client,
                 node,
                 message,
+                argv,
                 ..
             } = event
                 && self.is_refused(at, (*client, *node, *message)).is_some()
+                && !is_withheld(argv)
             {
                 self.rig.wires.refuse(*client, *node).await?;
             }

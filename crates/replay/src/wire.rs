@@ -180,6 +180,7 @@ impl Wires {
         let (sender, events) = mpsc::unbounded_channel();
         let hold = EmbeddedOptions {
             mode: Mode::Hold,
+            transactions: true,
             ..EmbeddedOptions::default()
         };
         let (mut proxies, mut upstreams) = (Vec::new(), Vec::new());
@@ -291,6 +292,18 @@ impl Wires {
                 command: command_text(argv),
             }),
         }
+    }
+
+    /// A client's request that is held before a node already, if it is.
+    pub fn request_here(&mut self, client: u8, node: u8, argv: &[String]) -> Option<HeldRequest> {
+        while let Ok(event) = self.events.try_recv() {
+            self.shelve(event);
+        }
+        let is_it = |held: &HeldRequest| {
+            (held.place.client, held.place.node) == (client, node) && held.argv == argv
+        };
+        let at = self.requests.iter().position(is_it)?;
+        Some(self.requests.remove(at))
     }
 
     /// Passes a request on to its node, and waits until the reply is held.

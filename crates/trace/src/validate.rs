@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lockproof_input::files;
-use lockproof_redis::Reply;
+use lockproof_redis::{Multi, Reply};
 
 use super::story::who;
 use super::{Event, FaultEvent, Setup, Step, Trace, words};
@@ -407,6 +407,12 @@ impl<'a> Progress<'a> {
         self.acts(client)?;
         self.node(node)?;
         ensure(!argv.is_empty(), || "the command is empty".into())?;
+        let multi = argv[0].eq_ignore_ascii_case("multi");
+        ensure(!multi || Multi::of(argv).is_some(), || {
+            "the transaction is none: MULTI, `plain` or `watched`, then each command with the \
+             number of its words before it"
+                .into()
+        })?;
         let message = InFlight {
             client,
             node,

@@ -8,7 +8,7 @@
 //! Every text that comes from a trace passes through [`printable`]: a trace is
 //! a file from somewhere, and a terminal obeys escape sequences.
 
-use lockproof_redis::Reply;
+use lockproof_redis::{Multi, Reply};
 
 use super::{Event, FaultEvent, Outcome, Trace};
 
@@ -69,8 +69,14 @@ pub fn reply(reply: &Reply) -> String {
 }
 
 /// A command on one line. A script's text is replaced by its first line (its
-/// comment, if it opens with one) in angle quotes, a hash by its beginning.
+/// comment, if it opens with one) in angle quotes, a hash by its beginning. A transaction is
+/// told as what goes over the wire.
 pub fn command(argv: &[String]) -> String {
+    if let Some(multi) = Multi::of(argv) {
+        let commands = multi.commands.into_iter().map(command);
+        let all: Vec<String> = commands.collect();
+        return format!("MULTI; {}; EXEC", all.join("; "));
+    }
     let Some((name, args)) = argv.split_first() else {
         return "(empty command)".into();
     };
@@ -298,7 +304,10 @@ pub fn event(trace: &Trace, event: &Event) -> String {
         Event::Fail {
             message, definite, ..
         } => {
-            let fate = if *definite {
+            let multi = command_of(trace, *message).and_then(Multi::of);
+            let fate = if *definite && multi.is_some_and(|multi| multi.guarded) {
+                "not sent, for the connection that watched is gone"
+            } else if *definite {
                 "refused, surely not executed"
             } else {
                 "broken off, outcome unknown"

@@ -202,6 +202,23 @@ impl ClientProcess {
         }
     }
 
+    /// The first message that has arrived and that `wanted` accepts, if any has; others stay
+    /// queued in order.
+    pub fn take_where(
+        &mut self,
+        wanted: impl Fn(&FromClient) -> bool,
+    ) -> Result<Option<FromClient>, ClientError> {
+        while let Some(next) = self.pipes.try_next() {
+            match next {
+                Ok(line) => self.park(line)?,
+                Err(fault) => return Err(self.fail(fault)),
+            }
+        }
+        let known = self.waiting.iter().position(|line| wanted(&line.message));
+        let line = known.and_then(|at| self.waiting.remove(at));
+        Ok(line.map(|line| line.message))
+    }
+
     /// Messages that arrived and that nobody has asked for yet.
     pub fn drain(&mut self) -> Result<Vec<FromClient>, ClientError> {
         let mut messages: Vec<_> = self.waiting.drain(..).map(|line| line.message).collect();

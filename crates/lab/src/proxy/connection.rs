@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::event::{Event, LinkId, ProxyEvent, Unanswered};
-use super::frame::{FrameError, parse_reply, parse_request};
+use super::frame::{FrameError, last_reply, messages, parse_requests, transaction};
 use super::lane::{Key, Next};
 use super::settings::{Settings, Way};
 use super::stream::{Answer, Delivery, Stream};
@@ -39,6 +39,8 @@ pub(super) struct Birth {
     pub id: u64,
     pub settings: Settings,
     pub raw: bool,
+    /// What goes from MULTI to EXEC is one message.
+    pub transactions: bool,
     /// Its thread is to stay awake for a moment after each message.
     pub keeps_awake: bool,
     pub frame_bytes_max: usize,
@@ -213,7 +215,7 @@ impl Connection {
             } else if direction == Direction::ToServer && rest[0] != b'*' {
                 return Err(FrameError::Inline { byte: rest[0] });
             } else {
-                match self.stream(direction).scanner.scan(rest)? {
+                match self.scan(direction, rest)? {
                     Some(length) => length,
                     None => break,
                 }
@@ -222,6 +224,23 @@ impl Connection {
             at += length;
         }
         Ok(at)
+    }
+
+    /// The length of the first message, once all of it has come.
+    fn scan(&mut self, direction: Direction, bytes: &[u8]) -> Result<Option<usize>, FrameError> {
+        if self.birth.transactions {
+            let length = match direction {
+                Direction::ToServer => transaction(bytes, self.birth.frame_bytes_max)?,
+                Direction::ToClient => match self.tracker.next_replies() {
+                    1 => None,
+                    count => Some(messages(bytes, count, self.birth.frame_bytes_max)?),
+                },
+            };
+            if let Some(length) = length {
+                return Ok(length);
+            }
+        }
+        self.stream(direction).scanner.scan(bytes)
     }
 
     /// Passes one frame on, makes it wait, or drops it.
@@ -438,15 +457,15 @@ impl Connection {
         self.tell(match (direction, key) {
             (Direction::ToServer, key) => Event::Request {
                 seq: key.number(),
-                argv: parse_request(frame)?,
+                argv: parse_requests(frame)?,
             },
             (Direction::ToClient, Key::Numbered(seq)) => Event::Reply {
                 seq,
-                reply: parse_reply(frame)?,
+                reply: last_reply(frame)?,
             },
             (Direction::ToClient, Key::Push(seq)) => Event::Push {
                 seq,
-                message: parse_reply(frame)?,
+                message: last_reply(frame)?,
             },
         });
         Ok(())

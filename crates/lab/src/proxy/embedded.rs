@@ -65,6 +65,9 @@ pub struct EmbeddedOptions {
     pub mode: Mode,
     /// What it understands.
     pub framing: Framing,
+    /// What a client sends from MULTI to EXEC is one message, and so is what it gets for it.
+    /// Only for clients that send all of it without waiting for a reply in between.
+    pub transactions: bool,
     /// Longer messages than this many bytes end the connection.
     pub frame_bytes_max: usize,
     /// Decides the jitter.
@@ -76,6 +79,7 @@ impl Default for EmbeddedOptions {
         EmbeddedOptions {
             mode: Mode::Pass,
             framing: Framing::Resp,
+            transactions: false,
             frame_bytes_max: FRAME_BYTES_MAX,
             seed: 1,
         }
@@ -150,6 +154,7 @@ impl EmbeddedProxy {
                 id: 0,
                 settings: settings(options.mode, Settings::default()),
                 raw: options.framing == Framing::Raw,
+                transactions: options.transactions,
                 keeps_awake: passes,
                 frame_bytes_max: options.frame_bytes_max,
                 seed: options.seed,

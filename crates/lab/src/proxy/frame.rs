@@ -9,7 +9,7 @@
 //! The `redis` crate's parser was looked at: it builds every value, has no way
 //! to ask only for the end, and does not parse requests.
 
-use lockproof_redis::Reply;
+use lockproof_redis::{Multi, Reply};
 
 /// Frames are bounded by this many bytes unless the caller says otherwise.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
@@ -277,6 +277,95 @@ pub fn first_words(frame: &[u8]) -> (&[u8], usize) {
         .filter(|(line, _)| line.first() == Some(&b'$'))
         .and_then(|(line, mut at)| bulk(frame, &mut at, &line[1..]).ok().flatten());
     (word.unwrap_or_default(), count)
+}
+
+/// The length of so many messages together; `None` if not all have come.
+///
+/// # Errors
+/// If they are none, or longer than `max` bytes.
+pub fn messages(bytes: &[u8], count: usize, max: usize) -> Result<Option<usize>, FrameError> {
+    let mut at = 0;
+    for _ in 0..count {
+        match Scanner::new(max.saturating_sub(at)).scan(&bytes[at..])? {
+            Some(length) => at += length,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(at))
+}
+
+/// If requests begin with MULTI: the length of all of them up to EXEC, or `None` if they have
+/// not come.
+///
+/// # Errors
+/// If they are none, or longer than `max` bytes.
+pub fn transaction(bytes: &[u8], max: usize) -> Result<Option<Option<usize>>, FrameError> {
+    let mut at = 0;
+    loop {
+        let Some(length) = Scanner::new(max.saturating_sub(at)).scan(&bytes[at..])? else {
+            return Ok((at > 0).then_some(None));
+        };
+        let is = |name: &str| is_word(&bytes[at..at + length], name);
+        if at == 0 && !is("multi") {
+            return Ok(None);
+        }
+        let ends = is("exec") || is("discard");
+        at += length;
+        if ends {
+            return Ok(Some(Some(at)));
+        }
+    }
+}
+
+/// The request is this word alone.
+fn is_word(frame: &[u8], name: &str) -> bool {
+    let (word, count) = first_words(frame);
+    count == 1 && word.eq_ignore_ascii_case(name.as_bytes())
+}
+
+/// How many requests a message is: more than one if it is a transaction.
+pub fn requests(frame: &[u8]) -> usize {
+    frames(frame).len()
+}
+
+fn frames(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut frames = Vec::new();
+    while let Ok(Some(length @ 1..)) = Scanner::new(usize::MAX).scan(bytes) {
+        let (frame, rest) = bytes.split_at(length);
+        frames.push(frame);
+        bytes = rest;
+    }
+    frames
+}
+
+/// The arguments of a message of a client: of a transaction, all of it in one command line.
+///
+/// # Errors
+/// If it is none.
+pub fn parse_requests(bytes: &[u8]) -> Result<Vec<Vec<u8>>, FrameError> {
+    match &frames(bytes)[..] {
+        [multi, commands @ .., exec] if is_word(multi, "multi") && is_word(exec, "exec") => {
+            let commands = commands.iter().map(|frame| parse_request(frame));
+            let commands = commands.collect::<Result<Vec<_>, _>>()?;
+            let multi = Multi {
+                guarded: false,
+                commands: commands.iter().map(Vec::as_slice).collect(),
+            };
+            Ok(multi.words())
+        }
+        _ => parse_request(bytes),
+    }
+}
+
+/// The reply of a message of a server: of the replies to a transaction, that to EXEC.
+///
+/// # Errors
+/// If it is none.
+pub fn last_reply(bytes: &[u8]) -> Result<Reply, FrameError> {
+    match frames(bytes).last() {
+        Some(last) => parse_reply(last),
+        None => parse_reply(bytes),
+    }
 }
 
 /// Spells a command as a request frame.

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::frame::first_words;
+use super::frame::{first_words, requests};
 use super::lane::Key;
 
 /// A request that was passed on and is not answered in full.
@@ -22,6 +22,8 @@ struct Awaited {
     answered: bool,
     /// It wants confirmations, not a reply.
     subscribes: bool,
+    /// Replies that come as one message.
+    together: usize,
     /// It is at the server when this many bytes have been written there.
     reached_at: u64,
 }
@@ -59,8 +61,14 @@ impl Tracker {
             replies,
             answered: false,
             subscribes,
+            together: requests(frame),
             reached_at,
         });
+    }
+
+    /// How many replies come next as one message.
+    pub fn next_replies(&self) -> usize {
+        self.awaited.front().map_or(1, |front| front.together)
     }
 
     /// Names a frame that came from the server.

@@ -24,7 +24,7 @@ pub(crate) enum Next {
 const NUMBER_MAX: f64 = 1e12;
 
 /// A word with its arguments.
-struct Ask {
+pub(super) struct Ask {
     word: Word,
     /// From 0.
     node: i64,
@@ -34,7 +34,7 @@ struct Ask {
 }
 
 impl Ask {
-    fn value(&self, index: usize) -> &Value {
+    pub(super) fn value(&self, index: usize) -> &Value {
         self.values.get(index).unwrap_or(&Value::Nil)
     }
 
@@ -50,7 +50,7 @@ impl Ask {
 }
 
 /// What is wrong with what was asked.
-enum Wrong {
+pub(super) enum Wrong {
     Message(String),
     Refused(Refusal),
 }
@@ -73,9 +73,9 @@ impl From<Refusal> for Wrong {
     }
 }
 
-type Answer<T = Next> = Result<T, Wrong>;
+pub(super) type Answer<T = Next> = Result<T, Wrong>;
 
-fn refuse<T>(kind: RefusalKind, what: &str) -> Answer<T> {
+pub(super) fn refuse<T>(kind: RefusalKind, what: &str) -> Answer<T> {
     Err(Wrong::Refused(Refusal {
         kind,
         what: what.to_owned(),
@@ -119,6 +119,7 @@ impl Program {
             | Word::Script
             | Word::Evalsha
             | Word::ScriptLoad
+            | Word::Multi
             | Word::Subscribe
             | Word::Unsubscribe => self.command(thread, ask, output),
             Word::Sleep => {
@@ -181,8 +182,10 @@ impl Program {
         let argv = match ask.word {
             Word::Script | Word::Evalsha | Word::ScriptLoad => self.eval(ask)?,
             Word::Subscribe | Word::Unsubscribe => self.channel(ask)?,
+            Word::Multi => self.multi(thread, node, ask)?,
             _ => self.plain_command(ask)?,
         };
+        self.watch(thread, node, &argv)?;
         output.sent.push(Request {
             thread,
             node,
@@ -238,6 +241,14 @@ impl Program {
             )
             .into());
         }
+        let words = ["multi", "exec", "discard"];
+        if words.iter().any(|word| name.eq_ignore_ascii_case(word)) {
+            return Err(format!(
+                "redis(\"{name}\", ...) is a part of a transaction, which is one word here; use \
+                 multi{{ {{\"DEL\", lock.key}}, .. }}"
+            )
+            .into());
+        }
         let mut argv = Vec::with_capacity(ask.values.len());
         for (index, value) in ask.values.iter().enumerate() {
             argv.push(self.argument(value).map_err(|wrong| match wrong {
@@ -281,7 +292,7 @@ impl Program {
     }
 
     /// Each element of a list; nothing for nil.
-    fn arguments(&self, list: &Value, what: &str) -> Answer<Vec<Vec<u8>>> {
+    pub(super) fn arguments(&self, list: &Value, what: &str) -> Answer<Vec<Vec<u8>>> {
         let id = match list {
             Value::Nil => return Ok(Vec::new()),
             Value::Table(id) => *id,

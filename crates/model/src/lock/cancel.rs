@@ -14,6 +14,7 @@ use lockproof_trace::Outcome;
 use super::error::LockError;
 use super::program::{Program, Wait, Worker};
 use super::run::not_now;
+use super::transactions::Watching;
 use super::types::{Input, Output, Phase};
 
 /// The function of a lock file that cleans up after an acquire that was cancelled.
@@ -40,6 +41,8 @@ impl Program {
                 return Err(not_now(input, "the operation does not wait"));
             }
         }
+        // What the operation had watched is not its clean-up's.
+        self.client.watching = Watching::default();
         let again = std::mem::replace(&mut self.client.cancelled, true);
         let cleans = self.client.phase == Phase::Acquiring && !again;
         let Some(function) = self.shared.clean_up.clone().filter(|_| cleans) else {

@@ -12,6 +12,7 @@
 //! | `fields`, `shape`, `servers` | what stands in the table that it returns |
 //! | `words`, `banned` | the names that a file sees, what is missing and why |
 //! | `program`, `run`, `ask` | inputs, threads, timers |
+//! | `transactions` | WATCH and `multi` |
 //! | `outcome` | what an operation returns |
 //! | `names`, `readings` | tokens, and readings of its clock, that a program remembers |
 //! | `keys` | what a lock's keys are |
@@ -46,6 +47,7 @@ mod registry;
 mod run;
 mod servers;
 mod shape;
+mod transactions;
 mod types;
 mod words;
 

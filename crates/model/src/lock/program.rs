@@ -23,6 +23,7 @@ use super::fences;
 use super::file::LockFile;
 use super::names::{self, Turn};
 use super::readings;
+use super::transactions::Watching;
 use super::types::*;
 use super::words::{self, ClientHost, LockFields};
 
@@ -91,6 +92,8 @@ pub(crate) struct Client {
     pub workers: [Option<Worker>; THREADS_MAX],
     pub channels: BTreeSet<Vec<u8>>,
     pub inbox: VecDeque<(Vec<u8>, String)>,
+    /// What the caller's thread has watched.
+    pub watching: Watching,
     /// The program failed; only a restart helps.
     pub broken: bool,
 }
@@ -110,6 +113,7 @@ impl Client {
             workers: [const { None }; THREADS_MAX],
             channels: BTreeSet::new(),
             inbox: VecDeque::new(),
+            watching: Watching::default(),
             broken: false,
         }
     }
@@ -467,6 +471,7 @@ impl Program {
             int(worker.every.map_or(-1, |every| every.ms));
             int(i64::from(worker.stack.is_some()) | i64::from(worker.late) << 1);
         }
+        client.watching.numbers().for_each(&mut int);
         int(client.channels.len() as i64);
         int(client.inbox.len() as i64);
         for text in &client.channels {

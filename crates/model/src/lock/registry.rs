@@ -31,6 +31,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "delifeq",
     "fenced",
     "fenced-redlock",
+    "token-watch",
 );
 
 /// The scripts of `lua/`.

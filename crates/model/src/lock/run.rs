@@ -12,6 +12,7 @@ use super::cancel;
 use super::error::LockError;
 use super::names::{self, Turn};
 use super::program::{Program, THREADS_MAX, Wait, Worker};
+use super::transactions::Watching;
 use super::types::*;
 
 /// Why a command failed, for the `err` of `nil, err`.
@@ -37,6 +38,7 @@ impl Program {
             Input::Cancel => self.cancel(input, output),
             Input::Reply { thread, reply } => {
                 let node = self.expects_reply(input, *thread)?;
+                self.client.watching.answered(*thread, reply);
                 if names::brings_names(reply) {
                     self.turn(Turn::Reply)?;
                 }
@@ -49,6 +51,7 @@ impl Program {
                 message,
             } => {
                 self.expects_reply(input, *thread)?;
+                self.client.watching.unanswered(*thread);
                 let values = self.failure(&CommandError {
                     definite: *definite,
                     code: "CONNECTION",
@@ -281,6 +284,7 @@ impl Program {
             Wait::Ready => self.run(thread, Vec::new(), output),
             Wait::TimedOut { .. } => {
                 output.abandoned.push(thread);
+                self.client.watching.unanswered(thread);
                 let values = self.failure(&CommandError {
                     definite: false,
                     code: "TIMEOUT",
@@ -399,6 +403,7 @@ impl Program {
     ) -> Result<(), LockError> {
         let client = &mut self.client;
         client.workers[0] = None;
+        client.watching = Watching::default();
         let cancelled = std::mem::take(&mut client.cancelled);
         let outcome = if cancelled { cancel::failed() } else { outcome };
         let Some(op) = client.op.take() else {

@@ -25,6 +25,7 @@ pub(crate) enum Word {
     Script,
     Evalsha,
     ScriptLoad,
+    Multi,
     Sleep,
     Random,
     Wait,
@@ -55,11 +56,12 @@ pub(crate) enum Word {
 
 impl Word {
     /// The names that a lock file says, in the order of their numbers.
-    pub const NAMED: [(Word, &'static str); 23] = [
+    pub const NAMED: [(Word, &'static str); 24] = [
         (Word::Redis, "redis"),
         (Word::Script, "script"),
         (Word::Evalsha, "evalsha"),
         (Word::ScriptLoad, "script_load"),
+        (Word::Multi, "multi"),
         (Word::Sleep, "sleep"),
         (Word::Random, "random"),
         (Word::Wait, "wait"),
@@ -436,7 +438,13 @@ fn on(vm: &mut Vm<'_>, args: &[Value]) -> Returned {
         }
     };
     let mut table = Table::default();
-    for word in [Word::Redis, Word::Script, Word::Evalsha, Word::ScriptLoad] {
+    for word in [
+        Word::Redis,
+        Word::Script,
+        Word::Evalsha,
+        Word::ScriptLoad,
+        Word::Multi,
+    ] {
         let native = Native {
             node,
             timeout_us,

@@ -16,6 +16,7 @@ use super::owners::{Author, Owners};
 use super::scripts::Scripts;
 use super::stamps;
 use super::symbols;
+use super::watches::{self, Watches};
 use bounds::{ELEMENTS_MAX, counter_ran_away, has_grown, stale_stamps};
 use writers::{expiry_victims, touched, writers};
 
@@ -159,15 +160,14 @@ impl<'e> Executor<'e> {
         argv: &[Bytes],
         run: Run,
     ) -> (Executed, u32) {
-        let client = author.client;
-        let (server, reply, notes) = self.run(before, client, argv, run);
+        let (server, reply, notes) = self.run(before, author, argv, run);
         // In another order a script may go further: list more, and compare more times.
         let (mut orders, mut opened) = (notes.orders, notes.opened);
         let mut executed = self.judge(before, &server, author, reply, notes);
         let mut order = 0;
         while order + 1 < orders {
             order += 1;
-            let (other, reply, notes) = self.run(before, client, argv, Run { order, ..run });
+            let (other, reply, notes) = self.run(before, author, argv, Run { order, ..run });
             orders = orders.max(notes.orders);
             opened = opened.max(notes.opened);
             let same = other == server && notes.published == executed.published;
@@ -197,7 +197,7 @@ impl<'e> Executor<'e> {
     fn run(
         &mut self,
         before: &Keyspace,
-        client: u8,
+        author: Author,
         argv: &[Bytes],
         run: Run,
     ) -> (Server, Reply, Notes) {
@@ -209,9 +209,10 @@ impl<'e> Executor<'e> {
         if self.scale.is_some() {
             server.set_fences(self.rules.keys.fences(&self.rules.key));
         }
-        let mut reply = server.execute(self.scripts, u32::from(client), argv);
+        let connection = author.connection.number(author.client);
+        let mut reply = watches::execute(&mut server, self.scripts, connection, argv);
         if self.scale.is_some() {
-            reply = stamps::keep(&mut server, client, argv, reply);
+            reply = stamps::keep(&mut server, author.client, argv, reply);
         }
         let notes = server.take_notes();
         (server, reply, notes)
@@ -231,6 +232,7 @@ impl<'e> Executor<'e> {
                 entries: Vec::new(),
                 offset_ms: before.offset_ms,
                 scripts: Scripts::of(server, &self.rules.by_sha),
+                watches: Watches::of(server),
             },
             replies: vec![reply],
             effect: Effect::default(),

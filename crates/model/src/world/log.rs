@@ -11,6 +11,7 @@ use super::closure::Execution;
 use super::fences::Renumbering;
 use super::layout::Field;
 use super::message::Message;
+use super::watches::Unwatch;
 
 /// Where rules put their notes.
 pub(super) trait Log: Clone + Default {
@@ -51,7 +52,7 @@ impl Log for Notes {
 
     fn hold_back(&mut self, requests: usize) {
         let sent = self.0.iter_mut().rev().filter_map(|note| match note {
-            Note::Sent { fate, .. } => Some(fate),
+            Note::Sent { fate, .. } => Some(fate).filter(|fate| **fate != Fate::Withheld),
             _ => None,
         });
         sent.take(requests).for_each(|fate| *fate = Fate::Held);
@@ -67,6 +68,8 @@ pub(super) enum Fate {
     Lost,
     /// Its server is gone.
     Refused,
+    /// Its client's library does not send it: what it had watched is not watched any more.
+    Withheld,
     /// The client is paused before.
     Held,
 }
@@ -157,6 +160,12 @@ pub(super) enum Note {
     /// The request that is about to be executed draws a fence above all others, which get
     /// other ranks.
     Drew { how: Renumbering },
+    /// This becomes of what a client watches at a server with these contents.
+    Unwatched {
+        field: Field,
+        client: usize,
+        what: Unwatch,
+    },
     /// The server holds the WAIT, or the BLPOP, that was taken back.
     Blocked,
     /// The server learns that the client of the BLPOP that was taken has gone.

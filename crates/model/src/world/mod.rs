@@ -42,6 +42,7 @@ pub mod tables;
 mod unmodelled;
 mod wait;
 pub mod walk;
+mod watches;
 #[allow(clippy::module_inception)]
 mod world;
 

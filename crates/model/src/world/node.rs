@@ -19,6 +19,7 @@ use super::fences::Renumbering;
 use super::owners::Owners;
 use super::scripts::{ScriptNames, Scripts};
 use super::symbols::{self, PRESENT, Renaming, Retirement};
+use super::watches::{Unwatch, Watchers, Watches};
 
 /// The content of one server between two commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,6 +31,8 @@ pub struct Keyspace {
     /// The scripts that it knows, of those that the lock names by their SHA-1
     /// (`scripts.rs`).
     pub(super) scripts: Scripts,
+    /// What the connections to it watch (`watches.rs`).
+    pub(super) watches: Watches,
 }
 
 /// One key.
@@ -159,6 +162,7 @@ impl Keyspace {
             server.insert(entry.key.clone(), entry.value.clone(), end);
         }
         self.scripts.load_into(&mut server);
+        self.watches.load_into(&mut server);
         server
     }
 
@@ -181,7 +185,7 @@ impl Keyspace {
                 life.ms -= ms;
             }
         }
-        after.entries.retain(|entry| entry.lives(0));
+        after.expire(0);
         after
     }
 
@@ -191,8 +195,34 @@ impl Keyspace {
         for entry in &mut after.entries {
             entry.life = entry.life.map(|life| life.later(-ticks));
         }
-        after.entries.retain(|entry| entry.lives(step_ms));
+        after.expire(step_ms);
         after
+    }
+
+    /// Keys past their end disappear, which those who watch them notice.
+    fn expire(&mut self, step_ms: i64) {
+        let watches = &mut self.watches;
+        self.entries.retain(|entry| {
+            let lives = entry.lives(step_ms);
+            if !lives {
+                watches.touch(&entry.key);
+            }
+            lives
+        });
+    }
+
+    /// A client's watch after this.
+    #[must_use]
+    pub fn unwatched(&self, client: u8, what: Unwatch) -> Keyspace {
+        Keyspace {
+            watches: self.watches.without(client, what),
+            ..self.clone()
+        }
+    }
+
+    /// Who watches something.
+    pub fn watchers(&self) -> Watchers {
+        self.watches.watchers()
     }
 
     /// The server's clock jumps by so many ticks; the world's time stands still.
@@ -233,6 +263,7 @@ impl Keyspace {
             entries: entries.collect(),
             offset_ms: self.offset_ms,
             scripts: self.scripts.clone(),
+            watches: self.watches.clone(),
         }
         .sorted()
     }
@@ -246,6 +277,7 @@ impl Keyspace {
             entries: entries.collect(),
             offset_ms: self.offset_ms,
             scripts: self.scripts.clone(),
+            watches: self.watches.clone(),
         }
         .sorted()
     }
@@ -262,23 +294,31 @@ impl Keyspace {
             entries: Vec::new(),
             offset_ms: self.offset_ms,
             scripts: Scripts::default(),
+            watches: Watches::default(),
         }
     }
 
-    /// All keys are deleted: FLUSHALL leaves scripts alone.
+    /// All keys are deleted: FLUSHALL leaves scripts alone. Who watches one that was there
+    /// notices it.
     #[must_use]
     pub fn flushed(&self) -> Keyspace {
+        let mut watches = self.watches.clone();
+        for entry in &self.entries {
+            watches.touch(&entry.key);
+        }
         Keyspace {
             scripts: self.scripts.clone(),
+            watches,
             ..self.emptied()
         }
     }
 
-    /// What is written to a disk and sent to a replica of it: scripts are neither.
+    /// What is written to a disk and sent to a replica of it: scripts and watches are neither.
     #[must_use]
     pub fn stored(&self) -> Keyspace {
         Keyspace {
             scripts: Scripts::default(),
+            watches: Watches::default(),
             ..self.clone()
         }
     }
@@ -290,7 +330,9 @@ impl Keyspace {
 
     /// Equal entries; the server's clock may differ where nobody can see it.
     pub fn same_content(&self, other: &Keyspace) -> bool {
-        self.entries == other.entries && self.scripts == other.scripts
+        self.entries == other.entries
+            && self.scripts == other.scripts
+            && self.watches == other.watches
     }
 
     /// Who holds what, under a TTL of `ttl_ms`.

@@ -7,6 +7,8 @@
 
 use crate::lock::Mode;
 
+use super::watches::Connection;
+
 /// In which part its client sends a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Sender {
@@ -35,13 +37,18 @@ impl Sender {
 pub struct Author {
     pub client: u8,
     pub sender: Sender,
+    /// On which of its connections.
+    pub connection: Connection,
 }
 
 impl Author {
     /// A client of a lock without modes, or a writer.
     pub fn alone(client: u8) -> Author {
-        let sender = Sender::Alone;
-        Author { client, sender }
+        Author {
+            client,
+            sender: Sender::Alone,
+            connection: Connection::Present,
+        }
     }
 
     /// The client's bit.
@@ -98,7 +105,10 @@ mod tests {
     use super::*;
 
     fn author(client: u8, sender: Sender) -> Author {
-        Author { client, sender }
+        Author {
+            sender,
+            ..Author::alone(client)
+        }
     }
 
     #[test]

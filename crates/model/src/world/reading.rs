@@ -5,6 +5,7 @@ use super::layout::{Field, State};
 use super::message::{Content, Message};
 use super::owners::Sender;
 use super::tables::{Facts, NONE};
+use super::watches::Connection;
 use super::world::World;
 
 impl World {
@@ -134,6 +135,14 @@ impl World {
         match message.content {
             Content::Request(command) => self.tables.closure.commands.get(command).sender,
             _ => Sender::default(),
+        }
+    }
+
+    /// On which of its client's connections a request is.
+    pub(super) fn connection(&self, message: &Message) -> Connection {
+        match message.content {
+            Content::Request(command) => self.tables.closure.commands.get(command).connection,
+            _ => Connection::default(),
         }
     }
 

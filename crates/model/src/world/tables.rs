@@ -17,6 +17,7 @@ use super::fences::{self, Renumbering};
 use super::minimise;
 use super::node::Holders;
 use super::spin;
+use super::watches::{Guard, Unwatch, Watchers};
 use moves::{Messages, Moves, find_reply, keyspace_id};
 
 pub use inputs::InputSpace;
@@ -161,6 +162,15 @@ pub struct Tables {
     publications: Vec<Vec<u16>>,
     /// By the number of a message, the clients (bit set) that may listen to its channel.
     hearers: Vec<u8>,
+    /// What each command has to do with watches; nothing at all if none has.
+    guards: Vec<Option<Guard>>,
+    /// By the number of a command, what it is when its client has given it up, without a watch
+    /// on its connection and with one. Empty in the same case, as are the others.
+    given_up: Vec<[u16; 2]>,
+    /// `unwatched[(client * 3 + what) * keyspaces + keyspace]`.
+    unwatched: Vec<u16>,
+    /// By keyspace, who watches something there.
+    watchers: Vec<Watchers>,
 }
 
 impl Tables {
@@ -247,6 +257,10 @@ impl Tables {
             subscriptions: closure.subscriptions(),
             publications: closure.publications_heard(),
             hearers: closure.hearers(),
+            guards: closure.guards(),
+            given_up: messages.given_up,
+            unwatched: moves.unwatched,
+            watchers: moves.watchers,
             closure,
         })
     }
@@ -297,6 +311,45 @@ impl Tables {
     ) -> Option<&Execution> {
         let heard = self.closure.heard.get(&(command, keyspace, alone))?;
         heard.get(listeners.checked_sub(1)?)
+    }
+
+    /// The lock watches keys, or sends transactions.
+    pub fn watches(&self) -> bool {
+        !self.guards.is_empty()
+    }
+
+    /// A command can fail before it is sent.
+    pub fn refuses(&self) -> bool {
+        self.needs.refused || self.guards.contains(&Some(Guard::Multi(true)))
+    }
+
+    /// What a command has to do with watches.
+    #[inline]
+    pub fn guard(&self, command: u16) -> Option<Guard> {
+        *self.guards.get(usize::from(command))?
+    }
+
+    /// What a command is when its client has given it up; `watched`: its connection watches.
+    #[inline]
+    pub fn given_up(&self, command: u16, watched: bool) -> u16 {
+        self.given_up
+            .get(usize::from(command))
+            .map_or(command, |both| both[usize::from(watched)])
+    }
+
+    /// A keyspace after that of a client's watches.
+    #[inline]
+    pub fn unwatched(&self, client: usize, what: Unwatch, keyspace: usize) -> usize {
+        let at = (client * Unwatch::ALL.len() + what as usize) * self.keyspaces + keyspace;
+        self.unwatched
+            .get(at)
+            .map_or(keyspace, |after| usize::from(*after))
+    }
+
+    /// Who watches something in a keyspace.
+    #[inline]
+    pub fn watchers(&self, keyspace: usize) -> Watchers {
+        self.watchers.get(keyspace).copied().unwrap_or_default()
     }
 
     /// What of a keyspace is written to disks and sent to replicas.

@@ -3,28 +3,31 @@
 //! What a command or a script does beyond the formal server, the server itself notes
 //! while it executes it ([`lockproof_redis::Notes`]).
 
-use lockproof_redis::{Bytes, Command, Dialect, commands};
+use lockproof_redis::{Bytes, Command, Dialect, Multi, commands};
 
 /// What SCRIPT can do in a world.
 const SCRIPT: [&str; 3] = ["load", "exists", "flush"];
 
-/// What the formal server has, and worlds have not: there no connection watches anything.
-const TRANSACTIONS: [&str; 5] = ["watch", "unwatch", "multi", "exec", "discard"];
+/// Parts of a transaction, which is one message in a world.
+const PARTS: [&str; 3] = ["multi", "exec", "discard"];
 
 /// Examines a command line that the lock file sends.
 ///
 /// # Errors
 /// In words, what of it is not in the model.
 pub fn examine(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
+    match Multi::of(argv) {
+        Some(multi) => {
+            let mut commands = multi.commands.into_iter();
+            commands.try_for_each(|command| examine_one(command, dialect))
+        }
+        None => examine_one(argv, dialect),
+    }
+}
+
+fn examine_one(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
     let lower = |word: &Bytes| String::from_utf8_lossy(word).to_lowercase();
     let name = argv.first().map(lower).unwrap_or_default();
-    if TRANSACTIONS.contains(&&*name) {
-        let name = name.to_uppercase();
-        return Err(format!(
-            "sends {name}, and the model follows no transactions of a client; a script does as \
-             much in one step"
-        ));
-    }
     let known = commands().iter().find(|command| command.name() == name);
     if let Some(elsewhere) = known.filter(|command| !command.exists_in(dialect))
         && may_send(elsewhere, Dialect::Valkey9)
@@ -51,5 +54,5 @@ pub fn examine(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
 
 /// A lock file may send this command to servers that speak so.
 pub fn may_send(command: &Command, dialect: Dialect) -> bool {
-    command.exists_in(dialect) && !TRANSACTIONS.contains(&command.name())
+    command.exists_in(dialect) && !PARTS.contains(&command.name())
 }

@@ -165,6 +165,10 @@ pub enum WorldError {
          place again, with the scripts that it knew; the model does not follow that"
     )]
     OldScripts { at: String },
+    /// A connection that watches keys, beside faults of which the model does not follow what
+    /// they do to it.
+    #[error("{at}: the lock watches keys, and {faults}; the model does not follow that")]
+    Watches { at: String, faults: &'static str },
 }
 
 impl World {
@@ -180,6 +184,9 @@ impl World {
         {
             return Err(WorldError::OldScripts { at });
         }
+        if let (Some(at), Some(faults)) = (tables.closure.watches_at(), unfollowed(&config)) {
+            return Err(WorldError::Watches { at, faults });
+        }
         let mut packer = Packer::default();
         let (_, delay) = config.switch(Fault::Delay);
         let messages = MessageLayout::new(MessageKinds {
@@ -191,7 +198,7 @@ impl World {
             waits: tables.waits(),
             pops: tables.pops(),
             pauses: config.switch(Fault::ClientPause).0 > 0,
-            refuses: tables.needs.refused,
+            refuses: tables.refuses(),
             published: tables.closure.messages.len(),
             listens: tables.listens(),
         });
@@ -284,6 +291,17 @@ impl World {
             words: packer.words(),
         })
     }
+}
+
+/// Faults beside which no key can be watched, in words.
+fn unfollowed(config: &WorldConfig) -> Option<&'static str> {
+    let on = |fault| config.switch(fault).0 > 0;
+    if on(Fault::SplitBrain) || on(Fault::CutOff) {
+        return Some("a client may still be connected with a server that was replaced and goes on");
+    }
+    let refusals = "a link may lose the news of a refused connection, and not those of a \
+                    connection that is known to be gone";
+    (config.most_down() > 0 && config.most_cut() > 0).then_some(refusals)
 }
 
 fn client_fields(

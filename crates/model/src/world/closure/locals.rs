@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lockproof_lua::RefusalKind;
+use lockproof_redis::Reply;
 use lockproof_trace::Outcome;
 
 use super::error::{intern, unbounded};
@@ -12,6 +13,7 @@ use crate::world::client::{Emitted, Ending, Facade, Sent, Symbolic, THREADS, Wai
 use crate::world::fences;
 use crate::world::owners::Sender;
 use crate::world::program::ClientProgram;
+use crate::world::watches::Guard;
 
 /// Different contents of a handle that two callers share, with what else is handed over. Each
 /// meets every local state.
@@ -84,6 +86,10 @@ impl Closure {
         for (thread, family) in local.awaiting.iter().enumerate() {
             if let Some(family) = family {
                 let thread = thread as u8;
+                if self.is_multi(*family, true) && !self.needs.refused {
+                    let definite = true;
+                    inputs.push(Symbolic::Fail { thread, definite });
+                }
                 let replies = &self.family_replies[usize::from(*family)];
                 inputs.extend(
                     replies
@@ -228,6 +234,7 @@ impl Closure {
             // A state and a handle that never meet may have met here. If the search gets there,
             // they do.
             LockError::Run { .. } if self.needs.shared_handle => RefusalKind::Names,
+            LockError::Run { .. } if self.is_unexpected_abort(id, input) => RefusalKind::Names,
             _ if self.has_no_reply(id, input) => return Err(without_reply(error).into()),
             _ => return Err(error.into()),
         };
@@ -298,6 +305,17 @@ impl Closure {
         }
     }
 
+    /// A transaction that no watch guards was not executed. That is so only if an operation left
+    /// its connection watching, and most never do.
+    fn is_unexpected_abort(&self, id: u32, input: Symbolic) -> bool {
+        let Symbolic::Reply { thread, reply } = input else {
+            return false;
+        };
+        let family = self.locals[id as usize].awaiting[usize::from(thread)];
+        let plain = family.is_some_and(|family| self.is_multi(family, false));
+        plain && *self.local_replies.get(reply) == Reply::Nil
+    }
+
     pub(super) fn at(&self, line: u32) -> String {
         match line {
             0 => self.file.clone(),
@@ -327,6 +345,7 @@ impl Closure {
         for request in &output.sent {
             let local = LocalCommand {
                 sender: Sender::of(view.mode, leaves && request.thread == 0),
+                connection: Guard::connection(&request.argv, request.thread),
                 object,
                 argv: request.argv.clone(),
             };

@@ -11,6 +11,7 @@ use crate::lock::{Kept, sends_kept};
 use crate::world::client::Published;
 use crate::world::program::ClientProgram;
 use crate::world::symbols::{self, GENERATIONS, KEPT_BITS, Renaming, Retirement, ToLocal};
+use crate::world::watches::{Connection, Guard};
 use crate::world::{pops, scripts, unmodelled, wait};
 
 impl Closure {
@@ -23,7 +24,12 @@ impl Closure {
         if let Some(id) = self.local_commands.find(local) {
             return Ok(id);
         }
-        let LocalCommand { sender, argv, .. } = local;
+        let LocalCommand {
+            sender,
+            connection,
+            argv,
+            ..
+        } = local;
         if !self.keeps && sends_kept(argv) {
             // The closure begins anew, and tells servers which tokens are kept.
             self.has_to_keep = true;
@@ -67,6 +73,7 @@ impl Closure {
                     &Command {
                         client,
                         sender: *sender,
+                        connection: *connection,
                         family,
                         argv,
                     },
@@ -244,6 +251,9 @@ impl Closure {
                 };
                 intern(&mut self.commands, &variant, "set of commands")?;
             }
+            for given_up in given_up(&command) {
+                intern(&mut self.commands, &given_up, "set of commands")?;
+            }
             id += 1;
         }
         Ok(())
@@ -285,6 +295,29 @@ impl Closure {
     /// What clients keep when a new attempt begins.
     pub fn kept(&self) -> Vec<Kept> {
         self.kept.iter().copied().collect()
+    }
+
+    /// Commands of this family are transactions that their clients send only on a connection
+    /// that watches, or (`guarded` is false) on any.
+    pub(super) fn is_multi(&self, family: u16, guarded: bool) -> bool {
+        Guard::of(self.families.get(family)) == Some(Guard::Multi(guarded))
+    }
+
+    /// Where a key is first watched, if any is.
+    pub fn watches_at(&self) -> Option<String> {
+        let watches = |argv: &Vec<Bytes>| Guard::of(argv) == Some(Guard::Watch);
+        let family = self.families.items().iter().position(watches)?;
+        Some(self.at(self.family_lines[family]))
+    }
+
+    /// What each command has to do with watches; nothing at all if none has.
+    pub fn guards(&self) -> Vec<Option<Guard>> {
+        let commands = self.commands.items().iter();
+        let guards: Vec<_> = commands.map(|command| Guard::of(&command.argv)).collect();
+        if guards.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        guards
     }
 
     /// What can become of a client's tokens when it starts a new attempt: for each of what
@@ -447,6 +480,20 @@ pub fn subscription(argv: &[Bytes]) -> Option<(&Bytes, bool)> {
     let begins = name.eq_ignore_ascii_case(b"subscribe");
     let is_one = begins || name.eq_ignore_ascii_case(b"unsubscribe");
     is_one.then_some((channel, begins))
+}
+
+/// What a command is when its client has given it up, with a watch on its connection or
+/// without one; itself if that makes no difference to it.
+pub(in crate::world) fn given_up(command: &Command) -> [Command; 2] {
+    let guard = Guard::of(&command.argv);
+    let present = command.connection == Connection::Present;
+    [false, true].map(|watched| match guard.filter(|_| present) {
+        None => command.clone(),
+        Some(guard) => Command {
+            connection: guard.given_up(watched),
+            ..command.clone()
+        },
+    })
 }
 
 /// A command line after a client's retirement.

@@ -32,10 +32,11 @@ use super::owners::{Author, Sender};
 use super::program::ClientProgram;
 use super::scripts::ScriptNames;
 use super::symbols::People;
+use super::watches::Connection;
 
 pub use error::ClosureError;
 pub(super) use locals::ending_of;
-pub(super) use messages::retired;
+pub(super) use messages::{given_up, retired};
 pub use wanted::{MISSING, Missing, Wanted};
 
 /// What the closure has to provide for: the union of the needs of the
@@ -136,6 +137,7 @@ impl Needs {
 pub struct Command {
     pub client: u8,
     pub sender: Sender,
+    pub connection: Connection,
     pub family: u16,
     pub argv: Vec<Bytes>,
 }
@@ -146,6 +148,7 @@ impl Command {
         Author {
             client: self.client,
             sender: self.sender,
+            connection: self.connection,
         }
     }
 }
@@ -154,6 +157,7 @@ impl Command {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalCommand {
     pub sender: Sender,
+    pub connection: Connection,
     /// Which of two lock objects sends it, 0 or 1.
     pub object: u8,
     pub argv: Vec<Bytes>,

@@ -9,6 +9,7 @@ use crate::world::client::Published;
 use crate::world::execute::{Executed, Executor};
 use crate::world::node::{Keyspace, Most};
 use crate::world::symbols::Renaming;
+use crate::world::watches::Unwatch;
 
 impl Closure {
     pub(super) fn add_keyspace(&mut self, keyspace: &Keyspace) -> Result<u16, ClosureError> {
@@ -246,6 +247,7 @@ impl Closure {
         self.add_keyspace(&keyspace.emptied())?;
         self.add_keyspace(&keyspace.flushed())?;
         self.add_keyspace(&keyspace.stored())?;
+        self.add_unwatched(&keyspace)?;
         if self.needs.jump > 0 {
             for jumped in self.jumps(&keyspace) {
                 self.add_keyspace(&jumped)?;
@@ -261,6 +263,19 @@ impl Closure {
                 if self.wants_retirement(id, client, map) {
                     self.add_keyspace(&keyspace.retire(client, map))?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is left of a client's watches when its connections end.
+    fn add_unwatched(&mut self, keyspace: &Keyspace) -> Result<(), ClosureError> {
+        if keyspace.watches.is_empty() {
+            return Ok(());
+        }
+        for client in 0..self.needs.clients {
+            for what in Unwatch::ALL {
+                self.add_keyspace(&keyspace.unwatched(client, what))?;
             }
         }
         Ok(())

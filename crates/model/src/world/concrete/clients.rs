@@ -303,7 +303,7 @@ impl ConcreteRun<'_> {
         }
         let held = fate == Fate::Held;
         let (content, cargo) = match fate {
-            Fate::Refused => (Content::Refused, Cargo::Refused),
+            Fate::Refused | Fate::Withheld => (Content::Refused, Cargo::Refused),
             Fate::Posted | Fate::Lost | Fate::Held => (message.content, Cargo::Request(argv)),
         };
         self.parcels.push(Parcel {

@@ -128,6 +128,7 @@ impl ConcreteRun<'_> {
         let author = Author {
             client: parcel.client as u8,
             sender: self.world.sender(&message),
+            connection: self.world.connection(&message),
         };
         let node = usize::from(message.node);
         let published = claimed.published;

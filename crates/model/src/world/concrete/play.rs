@@ -95,6 +95,14 @@ impl ConcreteRun<'_> {
                 let keyspace = self.held(field).emptied();
                 self.servers.insert(field, keyspace);
             }
+            Note::Unwatched {
+                field,
+                client,
+                what,
+            } => {
+                let keyspace = self.held(field).unwatched(client as u8, what);
+                self.servers.insert(field, keyspace);
+            }
             Note::Cleared { field } => {
                 self.servers.remove(&field);
             }

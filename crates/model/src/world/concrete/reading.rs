@@ -50,6 +50,7 @@ impl Reading<'_> {
     pub fn is_keyspace(&self, concrete: &Keyspace, claimed: &Keyspace) -> bool {
         let (entries, others) = (claimed.entries(), concrete.entries());
         claimed.scripts == concrete.scripts
+            && claimed.watches == concrete.watches
             && entries.len() == others.len()
             && self.pair_entries(entries, others, &Meaning::default())
     }

@@ -57,6 +57,7 @@ impl<L: Log> Successor<'_, L> {
         }
         if emitted.abandoned != 0 {
             self.hang_up(client, emitted.abandoned, before);
+            self.leave_connections(client, before, emitted.abandoned);
             self.abandon(client, emitted.abandoned);
             self.open_new_connections(client, before, emitted.abandoned);
         }
@@ -224,6 +225,7 @@ impl<L: Log> Successor<'_, L> {
         self.state.set(fields.local, usize::from(fresh));
         self.forget_telling(client);
         self.end_own_subscriptions(client);
+        self.leave_all_connections(client);
         let world = self.world;
         self.rewrite_messages(client, |message| {
             message.awaited = false;

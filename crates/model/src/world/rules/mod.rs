@@ -25,6 +25,7 @@ mod telling;
 mod time;
 mod trouble;
 mod wait;
+mod watches;
 
 use super::catalogue::{Branching, Fault, Safety};
 use super::config::SLOTS;
@@ -276,6 +277,7 @@ impl<'w, L: Log> Successor<'w, L> {
     fn finish(mut self, step: Move, visit: &mut Visit<'_, L>) {
         self.swallow();
         self.close_ranks();
+        self.close_what_was_given_up();
         self.watch_holders();
         self.watch_telling();
         let transition = Transition {

@@ -44,7 +44,9 @@ impl<L: Log> Successor<'_, L> {
         // it is held back until that ends.
         let to = usize::from(node);
         let gone = !message.old && world.is_down(&self.state, to);
-        let (fate, content) = if world.swallows_requests(&self.state, client, to) {
+        let (fate, content) = if world.withholds(&self.state, client, to, command) {
+            (Fate::Withheld, Content::Refused)
+        } else if world.swallows_requests(&self.state, client, to) {
             (Fate::Lost, message.content)
         } else if gone {
             (Fate::Refused, Content::Refused)
@@ -63,7 +65,9 @@ impl<L: Log> Successor<'_, L> {
             in_flight = world.messages.pack(message);
             self.post(client, message);
         }
-        if let Some(sent) = self.sent.get_mut(self.sends) {
+        if fate != Fate::Withheld
+            && let Some(sent) = self.sent.get_mut(self.sends)
+        {
             *sent = (request, in_flight);
             self.sends += 1;
         }

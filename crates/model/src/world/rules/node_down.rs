@@ -118,7 +118,7 @@ impl World {
             _ => false,
         };
         let mut first = None;
-        if self.tables.needs.refused {
+        if self.tables.refuses() {
             self.edges(state, &mut |transition| {
                 if Move::decode(transition.action).is_some_and(refused) {
                     first.get_or_insert((transition.action, transition.state));

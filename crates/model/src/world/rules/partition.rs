@@ -49,6 +49,7 @@ impl<L: Log> Successor<'_, L> {
                     continue;
                 };
                 let way = match message.content {
+                    Content::Refused if world.is_of_library(&message) => continue,
                     Content::Request(_) if message.held || message.blocked.is_some() => continue,
                     Content::Request(_) => REQUESTS,
                     // The news of a connection come from the server's side as well.
@@ -113,7 +114,8 @@ impl World {
                     step.deafen(usize::from(client), node);
                 }
                 step.rewrite_messages(usize::from(client), |message| {
-                    message.held || message.node != node || message.turn > 0
+                    let stays = message.held || message.turn > 0 || self.is_of_library(message);
+                    stays || message.node != node
                 });
                 step.finish(Move::Cut { client, node }, visit);
             }

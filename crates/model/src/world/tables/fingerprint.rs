@@ -83,6 +83,10 @@ impl Tables {
             subscriptions,
             publications,
             hearers,
+            guards,
+            given_up,
+            unwatched,
+            watchers,
             holders_own,
             operations,
         } = self;
@@ -117,6 +121,9 @@ impl Tables {
         (mask_index, kept, masks, waits, acknowledged).hash(&mut feed);
         if !pops.is_empty() {
             (pops, nothing).hash(&mut feed);
+        }
+        if !guards.is_empty() {
+            (guards, given_up, unwatched, watchers).hash(&mut feed);
         }
         (counts_leases, spins, opens, has_modes).hash(&mut feed);
         let ways: BTreeMap<_, _> = closure.ways.iter().collect();

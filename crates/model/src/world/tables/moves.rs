@@ -4,9 +4,10 @@
 use lockproof_redis::Reply;
 
 use super::NONE;
-use crate::world::closure::{Closure, Command, Needs, retired};
+use crate::world::closure::{Closure, Command, Needs, given_up, retired};
 use crate::world::node::{Holders, Keyspace};
 use crate::world::symbols;
+use crate::world::watches::{Unwatch, Watchers};
 
 /// What time and faults make of keyspaces.
 pub(super) struct Moves {
@@ -18,6 +19,8 @@ pub(super) struct Moves {
     pub blurred: Vec<bool>,
     pub flushed: Vec<u16>,
     pub stored: Vec<u16>,
+    pub unwatched: Vec<u16>,
+    pub watchers: Vec<Watchers>,
 }
 
 impl Moves {
@@ -60,12 +63,26 @@ impl Moves {
                 })
             }
         };
-        let knows = !closure.rules.by_sha.is_empty();
+        let watches = !closure.guards().is_empty();
+        let mut unwatched = Vec::new();
+        if watches {
+            for client in 0..clients {
+                for what in Unwatch::ALL {
+                    unwatched.extend(map(&|k| k.unwatched(client, what)));
+                }
+            }
+        }
+        let knows = !closure.rules.by_sha.is_empty() || watches;
         let known = |f: &dyn Fn(&Keyspace) -> Keyspace| if knows { map(f) } else { Vec::new() };
         let keyspaces = closure.keyspaces.items().iter();
         Moves {
             flushed: known(&|k| k.flushed()),
             stored: known(&|k| k.stored()),
+            unwatched,
+            watchers: match watches {
+                true => keyspaces.clone().map(Keyspace::watchers).collect(),
+                false => Vec::new(),
+            },
             tick: map(&|k| closure.aged_keyspace(k)),
             jump: [jumped(0), jumped(1)],
             retire,
@@ -98,6 +115,7 @@ pub(super) struct Messages {
     pub renumbered: Vec<u16>,
     pub generations: Vec<u8>,
     pub partner_generations: Vec<u8>,
+    pub given_up: Vec<[u16; 2]>,
 }
 
 impl Messages {
@@ -112,8 +130,10 @@ impl Messages {
             renumbered: Vec::new(),
             generations: Vec::new(),
             partner_generations: Vec::new(),
+            given_up: Vec::new(),
         };
         messages.translate(closure);
+        messages.give_up(closure);
         messages.age(closure);
         messages.retire(closure);
         messages.renumber(closure);
@@ -145,6 +165,7 @@ impl Messages {
                     let command = Command {
                         client,
                         sender: local.sender,
+                        connection: local.connection,
                         family,
                         argv,
                     };
@@ -157,6 +178,15 @@ impl Messages {
                 }
             }
         }
+    }
+
+    fn give_up(&mut self, closure: &Closure) {
+        if closure.guards().is_empty() {
+            return;
+        }
+        let commands = closure.commands.items().iter();
+        let numbers = |command: &Command| given_up(command).map(|one| find_command(closure, &one));
+        self.given_up.extend(commands.map(numbers));
     }
 
     fn age(&mut self, closure: &Closure) {

@@ -1,0 +1,18 @@
+-- Class: watches
+-- Check: --assume none
+-- Truth: refused line 11
+-- Because: there is nothing to do.
+return {
+
+  acquire = function(lock)
+    local set, err = redis("SET", lock.key, lock.token, "NX", "PX", lock.ttl)
+    if err then return failed(err.message) end
+    if not set then return busy() end
+    multi {}
+    return held()
+  end,
+
+  release = function(lock)
+    return redis("DEL", lock.key) == 1
+  end,
+}
