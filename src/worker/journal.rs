@@ -1,11 +1,12 @@
 //! Notes of the commands that a lock sends (`lab::client::notes`), as they happen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 
 use lockproof_lab::client::notes::{self, News, Note};
 use lockproof_lab::monotonic::now_ns;
+use lockproof_redis::{Multi, Reply};
 
 use super::link::News as Arrived;
 
@@ -14,6 +15,8 @@ pub(super) struct Journal {
     to: Option<File>,
     /// Commands without a reply: their node, and whether they were given up.
     open: BTreeMap<u64, (u8, bool)>,
+    /// Those that are alone in a transaction.
+    alone: BTreeSet<u64>,
 }
 
 impl Journal {
@@ -23,14 +26,23 @@ impl Journal {
         Ok(Journal {
             to: path.map(open).transpose()?,
             open: BTreeMap::new(),
+            alone: BTreeSet::new(),
         })
     }
 
-    /// This command is about to be sent.
+    /// This command is about to be sent. One that is alone in a transaction is told as itself.
     pub fn sent(&mut self, number: u64, node: u8, argv: &[Vec<u8>]) {
         if self.to.is_some() {
             self.open.insert(number, (node, false));
-            self.note(number, node, News::Sent(notes::words(argv)));
+            let commands = Multi::of(argv).map_or_else(Vec::new, |multi| multi.commands);
+            let words = match commands[..] {
+                [alone] => {
+                    self.alone.insert(number);
+                    notes::words(alone)
+                }
+                _ => notes::words(argv),
+            };
+            self.note(number, node, News::Sent(words));
         }
     }
 
@@ -48,11 +60,15 @@ impl Journal {
     pub fn arrived(&mut self, number: u64, news: &Arrived) {
         let news = match news {
             Arrived::Message { .. } => return,
+            Arrived::Reply(Reply::Array(all)) if self.alone.remove(&number) && all.len() == 1 => {
+                News::Reply(notes::reply(&all[0]))
+            }
             Arrived::Reply(reply) => News::Reply(notes::reply(reply)),
             Arrived::Failed { definite: true, .. } => News::Failed,
             Arrived::Failed { .. } => {
                 self.given_up(number);
                 self.open.remove(&number);
+                self.alone.remove(&number);
                 return;
             }
         };

@@ -149,6 +149,12 @@ const PINNED: [Pinned; 150] = [
     pinned("token-get-del", USUAL, "client-crash", (580, 1610, 14), ""),
     pinned("token-get-del", USUAL, "node-flush", (1548, 4088, 22), "TWICE owner-only-release lease honest-outcome"),
     pinned("token-get-del", USUAL, "overrun", (1054, 2626, 26), "TWICE"),
+    pinned("token-watch", USUAL, "", (0, 0, 0), ""),
+    pinned("token-watch", USUAL, "client-pause", (0, 0, 0), ""),
+    pinned("token-watch", USUAL, "loss", (0, 0, 0), ""),
+    pinned("token-watch", USUAL, "delay", (0, 0, 0), ""),
+    pinned("token-watch", USUAL, "node-restart-always", (0, 0, 0), ""),
+    pinned("token-watch", USUAL, "node-flush", (0, 0, 0), ""),
     pinned("token-setnx-expire-lua", USUAL, "", (498, 1058, 18), ""),
     pinned("token-setnx-expire-lua", USUAL, "client-crash", (1052, 2846, 19), ""),
     pinned("token-setnx-expire-lua", USUAL, "node-flush", (1932, 5004, 20), "TWICE lease"),
@@ -301,6 +307,7 @@ fn worlds_of_the_simpler_locks_have_their_sizes() {
         "token-setnx-expire-lua",
         "delifeq",
         "fenced",
+        "token-watch",
     ] {
         verify(lock);
     }

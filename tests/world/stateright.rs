@@ -125,6 +125,7 @@ const COMPARED: [&str; 22] = [
     "token-setnx-expire-lua",
     "token-signalled",
     "token-wait",
+    "token-watch",
 ];
 
 #[test]
@@ -198,6 +199,7 @@ fn stateright_agrees_on_the_locks_of_one_key() {
         "token-setnx-expire-lua",
         "delifeq",
         "fenced",
+        "token-watch",
     ] {
         assert_ne!(compare(lock, 2, &["", "client-pause"]), 0, "{lock}");
     }

@@ -30,7 +30,7 @@ pub(super) struct Ask {
     node: i64,
     /// ms, or negative for the default.
     timeout_ms: f64,
-    values: Vec<Value>,
+    pub(super) values: Vec<Value>,
 }
 
 impl Ask {

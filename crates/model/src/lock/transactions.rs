@@ -106,9 +106,16 @@ impl Program {
         };
         let list = self.machine.heap.get(*list);
         let mut commands = Vec::new();
+        if ask.values.len() > 1 {
+            return Err(SHAPE.into());
+        }
         for index in 1..=list.length() {
             let words = list.item(index);
-            if !matches!(words, Value::Table(_)) {
+            let name = match &words {
+                Value::Table(words) => self.machine.heap.get(*words).item(1),
+                _ => return Err(SHAPE.into()),
+            };
+            if !matches!(&name, Value::Text(name) if name.as_plain().is_some()) {
                 return Err(SHAPE.into());
             }
             let words = self.arguments(&words, &format!("command {index} of multi"))?;

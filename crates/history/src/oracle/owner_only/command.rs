@@ -28,7 +28,7 @@ pub(super) enum Effect {
 }
 
 /// Commands that make no entry. What is in neither list may make one.
-const HARMLESS: [&str; 24] = [
+const HARMLESS: [&str; 25] = [
     "GET",
     "MGET",
     "STRLEN",
@@ -53,6 +53,7 @@ const HARMLESS: [&str; 24] = [
     "SUBSCRIBE",
     "UNSUBSCRIBE",
     "DEL",
+    "WATCH",
 ];
 
 /// The key that a command is about and what it may do to it, sent by a client
@@ -61,6 +62,11 @@ pub(super) fn intent(argv: &[String], doing: Option<F>) -> Option<(&str, Intent)
     let (name, rest) = argv.split_first()?;
     let key = rest.first()?.as_str();
     let is = |names: &[&str]| names.iter().any(|other| name.eq_ignore_ascii_case(other));
+    if is(&["MULTI"]) {
+        let parts = commands(rest).into_iter();
+        let intents = parts.filter_map(|command| intent(command, doing));
+        return intents.min_by_key(|(_, intent)| *intent != Intent::Claim);
+    }
     if is(&["EVAL", "EVALSHA", "FCALL"]) {
         let keys: usize = rest.get(1)?.parse().ok()?;
         let key = rest.get(2).filter(|_| keys > 0)?.as_str();
@@ -78,6 +84,21 @@ pub(super) fn intent(argv: &[String], doing: Option<F>) -> Option<(&str, Intent)
     }
     let harmless = is(&HARMLESS) || is(&["UNLINK"]);
     (!harmless).then_some((key, Intent::Claim))
+}
+
+/// The commands of a transaction: each stands behind the number of its words.
+fn commands(words: &[String]) -> Vec<&[String]> {
+    let mut rest = words.get(1..).unwrap_or_default();
+    let mut commands = Vec::new();
+    while let Some((count, behind)) = rest.split_first() {
+        let count = count.parse().unwrap_or(behind.len());
+        let Some((command, behind)) = behind.split_at_checked(count) else {
+            break;
+        };
+        commands.push(command);
+        rest = behind;
+    }
+    commands
 }
 
 /// What the reply proves. An error in a script proves nothing: it may come after
@@ -98,6 +119,8 @@ pub(super) fn effect(argv: &[String], intent: Intent, reply: Option<&Reply>) -> 
             Effect::Nothing
         }
         Intent::Claim => Effect::PerhapsClaimed,
+        // Which command of a transaction did what cannot be told.
+        _ if is("MULTI") => Effect::Nothing,
         Intent::Remove if one || (is("GETDEL") && is_text(reply)) => Effect::Changed,
         Intent::ChangeExpiry if one => Effect::Changed,
         Intent::Remove | Intent::ChangeExpiry => Effect::Nothing,
