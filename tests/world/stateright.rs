@@ -102,7 +102,7 @@ fn compare_file(file: &LockFile, ttl_ticks: u8, sets: &[&str]) -> usize {
 }
 
 /// The locks of this file's tests, so that a new built-in lock joins them.
-const COMPARED: [&str; 22] = [
+const COMPARED: [&str; 23] = [
     "del-setnx-takeover",
     "delifeq",
     "exists-set",
