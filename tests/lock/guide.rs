@@ -179,7 +179,7 @@ fn fragments_of_scripts_compile() {
 fn fragments_run_as_the_body_of_an_acquire() {
     let parts = snippets();
     let fragments: Vec<_> = parts.iter().filter(|s| s.0 == "fragment").collect();
-    assert_eq!(fragments.len(), 9);
+    assert_eq!(fragments.len(), 10);
     for (_, text, _) in fragments {
         let mut p = start_text(&format!(
             "return {{ scripts = {{ 'release_if_owner' }}, acquire = function(lock)\n\

@@ -3,6 +3,8 @@
 -- Truth: assertion holds
 -- Check: --assume node-flush
 -- Truth: assertion violated
+-- Check: --clients 1 --assume node-flush
+-- Truth: assertion violated
 -- Because: to delete all keys touches the watched one, which was there.
 return {
   acquire = function(lock)
