@@ -22,5 +22,6 @@ mod pool;
 mod properties;
 mod scripts;
 mod telling;
+mod transactions;
 mod wait;
 mod worker;

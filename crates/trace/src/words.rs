@@ -346,3 +346,17 @@ pub fn event(trace: &Trace, event: &Event) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_is_told_as_it_goes_over_the_wire() {
+        let argv = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let multi = argv("MULTI watched 2 DEL lock 1 PING");
+        assert_eq!(command(&multi), "MULTI; DEL lock; PING; EXEC");
+        assert_eq!(command_short(&multi), "MULTI");
+        assert_eq!(command(&argv("MULTI watched 9 DEL")), "MULTI watched 9 DEL");
+    }
+}

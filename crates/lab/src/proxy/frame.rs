@@ -343,6 +343,10 @@ fn frames(mut bytes: &[u8]) -> Vec<&[u8]> {
 /// # Errors
 /// If it is none.
 pub fn parse_requests(bytes: &[u8]) -> Result<Vec<Vec<u8>>, FrameError> {
+    let (name, _) = first_words(bytes);
+    if !name.eq_ignore_ascii_case(b"multi") {
+        return parse_request(bytes);
+    }
     match &frames(bytes)[..] {
         [multi, commands @ .., exec] if is_word(multi, "multi") && is_word(exec, "exec") => {
             let commands = commands.iter().map(|frame| parse_request(frame));
@@ -362,9 +366,10 @@ pub fn parse_requests(bytes: &[u8]) -> Result<Vec<Vec<u8>>, FrameError> {
 /// # Errors
 /// If it is none.
 pub fn last_reply(bytes: &[u8]) -> Result<Reply, FrameError> {
+    let alone = parse_reply(bytes);
     match frames(bytes).last() {
-        Some(last) => parse_reply(last),
-        None => parse_reply(bytes),
+        Some(last) if alone.is_err() => parse_reply(last),
+        _ => alone,
     }
 }
 
@@ -475,6 +480,37 @@ mod tests {
             scanner.scan(attributed.as_bytes()),
             Ok(Some(attributed.len()))
         );
+    }
+
+    #[test]
+    fn a_transaction_is_one_message_and_so_are_its_replies() {
+        let words = |line: &str| encode_request(&line.split(' ').collect::<Vec<_>>());
+        let whole = ["MULTI", "DEL a b", "PING", "EXEC"].map(words).concat();
+        let bytes = [whole.clone(), words("GET a")].concat();
+        for end in 0..bytes.len() {
+            let found = transaction(&bytes[..end], 1 << 10).unwrap();
+            // Nobody knows before the first request has come that it is MULTI.
+            let expected = match end {
+                _ if end >= whole.len() => Some(Some(whole.len())),
+                _ if end >= words("MULTI").len() => Some(None),
+                _ => None,
+            };
+            assert_eq!(found, expected, "{end}");
+        }
+        assert_eq!(transaction(&words("GET MULTI"), 1 << 10), Ok(None));
+        assert!(transaction(&bytes, 20).is_err());
+        let argv = parse_requests(&whole).unwrap();
+        let text = argv.iter().map(|word| String::from_utf8_lossy(word));
+        let text = text.collect::<Vec<_>>().join(" ");
+        assert_eq!(text, "MULTI plain 3 DEL a b 1 PING");
+        assert_eq!(requests(&whole), 4);
+        assert_eq!(parse_requests(&words("GET a")).unwrap().len(), 2);
+        let replies = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n+PONG\r\n";
+        assert_eq!(messages(replies, 4, 1 << 10), Ok(Some(replies.len())));
+        assert_eq!(messages(&replies[..30], 4, 1 << 10), Ok(None));
+        let last = Reply::Array(vec![Reply::Int(1), Reply::Status("PONG".into())]);
+        assert_eq!(last_reply(replies).unwrap(), last);
+        assert_eq!(last_reply(b":3\r\n").unwrap(), Reply::Int(3));
     }
 
     #[test]

@@ -61,7 +61,10 @@ impl Tracker {
             replies,
             answered: false,
             subscribes,
-            together: requests(frame),
+            together: match name.eq_ignore_ascii_case(b"multi") {
+                true => requests(frame),
+                false => 1,
+            },
             reached_at,
         });
     }

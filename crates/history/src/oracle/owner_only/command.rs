@@ -148,3 +148,34 @@ fn is_ok(reply: Option<&Reply>) -> bool {
 fn is_text(reply: Option<&Reply>) -> bool {
     matches!(reply, Some(Reply::Text(text)) if **text != *"nil")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_may_do_what_one_of_its_commands_may() {
+        let argv = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for (line, expected) in [
+            (
+                "MULTI plain 3 SETNX k a 3 PEXPIRE k 9",
+                Some(("k", Intent::Claim)),
+            ),
+            ("MULTI watched 2 DEL k 2 GET k", Some(("k", Intent::Remove))),
+            ("MULTI watched 2 GET k", None),
+            ("MULTI watched 9 DEL k", None),
+            ("WATCH k", None),
+            ("UNWATCH", None),
+        ] {
+            let argv = argv(line);
+            assert_eq!(intent(&argv, None), expected, "{line}");
+            for intent in [Intent::Remove, Intent::ChangeExpiry] {
+                let told = effect(&argv, intent, Some(&Reply::Int(1)));
+                assert!(
+                    told == Effect::Nothing || !line.starts_with("MULTI"),
+                    "{line}"
+                );
+            }
+        }
+    }
+}
