@@ -117,7 +117,7 @@ fn builtin_locks(half: usize) {
             continue; // what servers hold back is not in the naive world
         }
         let sets = match name {
-            "fenced-redlock" => &FEW[..1], // the model's search of it takes long
+            "fenced-redlock" | "redisson-fair" => &FEW[..1], // the model's search of it takes long
             _ if SIMPLE.contains(&name) => &FEW[..],
             _ => &SETS[..],
         };

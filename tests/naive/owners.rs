@@ -156,12 +156,16 @@ impl Owners {
                 places.any(|p| p.key == **key && p.element.as_ref() == element)
             };
             let touched = notes.written.iter().any(|place| place.key == **key);
+            // A score that is moved makes no member one's own.
+            let counts = |key: &Bytes| notes.written.iter().all(|p| p.key != *key || p.counts);
+            let moves = matches!(value, Value::SortedSet(_)) && counts(key);
             if touched && !objects::is_declared(file, key) && file.keys.declared {
                 effect.undeclared = Some(String::from_utf8_lossy(key).into_owned());
             }
             let was = old.get(*key);
             let past = known.get(*key);
-            let writers = writers(past, was.map(|(value, _)| *value), value, &written, by);
+            let owns = |element: Option<&Bytes>| !moves && written(element);
+            let writers = writers(past, was.map(|(value, _)| *value), value, &owns, by);
             let ends_anew =
                 was.is_none_or(|(_, was_end)| was_end != end) || notes.expiries.contains(*key);
             if role == Role::Lock {

@@ -44,7 +44,7 @@ const USUAL: (u8, u8) = (2, 3);
 const TWICE: &str = "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect";
 
 #[rustfmt::skip]
-const PINNED: [Pinned; 156] = [
+const PINNED: [Pinned; 159] = [
     pinned("token", USUAL, "", (166, 390, 10), ""),
     pinned("token", USUAL, "client-crash", (412, 1138, 10), ""),
     pinned("token", USUAL, "client-pause", (4720, 13_016, 21), "mutual-exclusion-belief mutual-exclusion-effect honest-outcome release-frees"),
@@ -175,6 +175,9 @@ const PINNED: [Pinned; 156] = [
     pinned("redisson-multi", (2, 2), "", (76_520, 157_798, 63), ""),
     pinned("redisson-multi", (2, 2), "client-crash", (150_934, 433_918, 63), ""),
     pinned("redisson-multi", (2, 2), "overrun", (173_890, 363_244, 65), "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect"),
+    pinned("redisson-fair", (2, 1), "", (5648, 12_678, 47), ""),
+    pinned("redisson-fair", (2, 1), "client-crash", (7814, 26_496, 47), "no-orphan"),
+    pinned("redisson-fair", (2, 2), "", (21_886, 50_794, 60), ""),
     pinned("redisson-rw", (2, 2), "", (16_319, 40_275, 63), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release reentrancy lease no-orphan honest-outcome read-write-exclusion"),
     pinned("redisson-rw", (2, 2), "client-crash", (32_153, 102_227, 63), "mutual-exclusion-belief mutual-exclusion-validity owner-only-release reentrancy lease no-orphan honest-outcome read-write-exclusion"),
     pinned("redisson-rw", (2, 2), "node-flush", (54_520, 148_835, 63), "mutual-exclusion-belief mutual-exclusion-validity mutual-exclusion-effect owner-only-release reentrancy lease no-orphan honest-outcome read-write-exclusion"),
@@ -330,6 +333,7 @@ fn worlds_of_locks_with_readers_and_writers_have_their_sizes() {
 fn worlds_of_locks_that_wait_for_messages_have_their_sizes() {
     verify("redisson");
     verify("redisson-watchdog");
+    verify("redisson-fair");
 }
 
 #[test]

@@ -23,6 +23,7 @@ const ABOVE_TIMES: f64 = 1e13;
 
 const COMPUTES: &str =
     "computes with the score of a sorted set that is a time in another way than to add whole ms";
+const MOVES_FAR: &str = "moves a score that is a time so far back, or ahead, that the model does not keep it";
 const FIXED: &str = "compares a time that is the score of a sorted set with a fixed number, which depends on when it runs";
 
 /// What is said of more open comparisons than are followed.
@@ -106,6 +107,24 @@ impl Server {
                     ..span
                 };
                 Score::Stamp(Symbol::Time(moved, reading))
+            }
+            (Score::Stamp(Symbol::Far(far)), Score::Number(ms))
+            | (Score::Number(ms), Score::Stamp(Symbol::Far(far)))
+                if ms.fract() == 0.0 && ms.abs() < BELOW_TIMES =>
+            {
+                let nearer = match far.future {
+                    true => ms < 0.0,
+                    false => ms > 0.0,
+                };
+                if nearer {
+                    self.refuse(RefusalKind::Horizon, MOVES_FAR);
+                }
+                Score::Stamp(Symbol::Far(Far {
+                    place: 0,
+                    node: u8::MAX,
+                    read: 0,
+                    ..far
+                }))
             }
             _ => {
                 self.refuse(RefusalKind::Digits, COMPUTES);

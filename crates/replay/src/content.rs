@@ -339,11 +339,14 @@ pub(super) fn compare(
         let notifications = || told.notifications.iter().filter(|told| told.key == *key);
         let writes = || notifications().filter(|told| told.writes());
         let fields = told.fields.iter().filter(|(of, _)| of == key);
+        let counts =
+            writes().count() > 0 && writes().all(|told| COUNTS.contains(&told.what.as_str()));
         let written = own(
             known,
             entry,
             &Writes {
                 any: writes().count() > 0,
+                moves: counts && entry.kind == "zset",
                 fields: fields.map(|(_, field)| field.as_slice()).collect(),
             },
             author,
@@ -359,8 +362,7 @@ pub(super) fn compare(
         let touched = Touched {
             written,
             expiry,
-            counts: writes().count() > 0
-                && writes().all(|told| COUNTS.contains(&told.what.as_str())),
+            counts,
         };
         judge(key, known, entry, touched, author, rules, &mut effect);
     }
@@ -385,6 +387,8 @@ pub(super) fn compare(
 struct Writes<'w> {
     /// Something of it was written.
     any: bool,
+    /// Scores of a sorted set were moved, and nothing else: its members stay whose they were.
+    moves: bool,
     /// Fields that were set.
     fields: BTreeSet<&'w [u8]>,
 }
@@ -399,7 +403,7 @@ fn own(known: Option<&Entry>, entry: &mut Entry, writes: &Writes<'_>, author: Au
         let again = writes.any && (alone || writes.fields.contains(name.as_slice()));
         let kept = old.filter(|old| old.value == element.value && !again);
         written |= kept.is_none();
-        element.owners = match kept {
+        element.owners = match kept.or(old.filter(|_| writes.moves)) {
             Some(kept) => kept.owners.clone(),
             None => Owners::written(old.map(|old| &old.owners), author),
         };

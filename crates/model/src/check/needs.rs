@@ -8,7 +8,7 @@ use lockproof_trace::{self as trace, Objects, Setup};
 
 use crate::lock::{Callers, Config, Program, ServerKind};
 use crate::world::catalogue::{Beside, Fault, FaultInfo, Harm, Property, Safety, SizeUnit, Switch};
-use crate::world::closure::{Closure, ClosureError, Needs, Subject, Wanted};
+use crate::world::closure::{Closure, ClosureError, Limits, Needs, Subject};
 use crate::world::node::KeyRules;
 use crate::world::program::ClientProgram;
 use crate::world::tables::Tables;
@@ -18,6 +18,10 @@ use super::{CheckError, Checker};
 
 /// The horizon is enlarged up to this many times what a set needs by itself.
 pub(super) const REACH_MAX: i64 = 64;
+
+/// A lock that is closed by need is so with horizons up to this much further than the first:
+/// with ever further ones there are ever more contents, and nothing may come of it.
+const BY_NEED_REACH_MAX: i64 = 4;
 
 /// These strike one client, and would have to strike a whole process. Which clients use one
 /// owner id the file says.
@@ -72,18 +76,26 @@ impl Checker<'_> {
     /// The lock's automata under `needs`. Over a client that spins time passes while
     /// messages are in flight.
     pub(super) fn close(&mut self, needs: Needs) -> Result<Tables, CheckError> {
-        let tables = self.close_or_begin(needs.clone())?;
-        if !tables.spins || needs.ageing {
+        let ageing = Needs {
+            ageing: true,
+            ..needs.clone()
+        };
+        // That it spins was found when it was closed before.
+        if self.wanted.contains_key(&ageing) {
+            return self.close_or_begin(ageing);
+        }
+        let tables = self.close_or_begin(needs)?;
+        if !tables.spins || tables.needs.ageing {
             return Ok(tables);
         }
-        self.close_or_begin(Needs {
-            ageing: true,
-            ..needs
-        })
+        self.close_or_begin(ageing)
     }
 
     /// All pairs, or if these are too many those that searches came to so far.
     fn close_or_begin(&mut self, needs: Needs) -> Result<Tables, CheckError> {
+        if self.by_need && self.reach <= BY_NEED_REACH_MAX {
+            self.begin_by_need(&needs);
+        }
         match self.close_once(needs.clone()) {
             // With a further horizon there are ever more contents, and nothing may come of it.
             Err(CheckError::Closure { source, .. })
@@ -91,10 +103,33 @@ impl Checker<'_> {
                     && self.reach == 1
                     && !self.wanted.contains_key(&needs) =>
             {
-                self.wanted.insert(needs.clone(), Wanted::default());
+                self.by_need = true;
+                self.begin_by_need(&needs);
                 self.close_once(needs)
             }
             tables => tables,
+        }
+    }
+
+    /// From now on what is wanted is closed under `needs`, beginning with what was wanted of the
+    /// lock under others: much of that is asked for again.
+    fn begin_by_need(&mut self, needs: &Needs) {
+        if self.wanted.contains_key(needs) {
+            return;
+        }
+        let most = self.wanted.values().max_by_key(|wanted| wanted.len());
+        let known = most.cloned().unwrap_or_default();
+        self.wanted.insert(needs.clone(), known);
+    }
+
+    /// Where a closure of all pairs ends. With the first horizon a lock goes on by need.
+    fn limits(&self) -> Limits {
+        match self.reach {
+            1 => Limits {
+                keyspaces: self.by_need_beyond,
+                ..Limits::default()
+            },
+            _ => Limits::default(),
         }
     }
 
@@ -120,7 +155,7 @@ impl Checker<'_> {
         };
         let closure = match self.wanted.get(&needs) {
             Some(wanted) => Closure::build_by_need(&mut subject, needs, wanted),
-            None => Closure::build_within(&mut subject, needs, self.limits, None),
+            None => Closure::build_within(&mut subject, needs, self.limits(), None),
         };
         let tables = closure.and_then(Tables::build);
         tables.map_err(|error| self.unclosed(error))

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lock::{LockError, LockFile};
 use crate::world::catalogue::{Branching, Fault, PROPERTIES, Property, Safety, Switch};
-use crate::world::closure::{ClosureError, Limits, Needs, Wanted};
+use crate::world::closure::{ClosureError, Needs, Wanted};
 use crate::world::concrete::{self, ConcreteError};
 use crate::world::tables::{Fingerprint, Tables};
 use crate::world::{World, WorldError};
@@ -50,6 +50,9 @@ impl CheckOptions {
         }
     }
 }
+
+/// See [`Checker::close_by_need_beyond`].
+const BY_NEED_BEYOND: usize = 4_000;
 
 /// A set with no more states than this is small.
 const QUICK_STATES: u64 = 200_000;
@@ -148,10 +151,12 @@ pub struct Checker<'f> {
     /// How much further than it must be the horizon is.
     pub(super) reach: i64,
     pub(super) tables: FxHashMap<Needs, Arc<Tables>>,
-    /// Where a closure of all pairs ends.
-    pub(super) limits: Limits,
+    /// A lock of whose servers so many different contents can be made is closed by need.
+    pub(super) by_need_beyond: usize,
     /// What searches came to, of locks that are closed by need.
     pub(super) wanted: FxHashMap<Needs, Wanted>,
+    /// The lock is closed by need: under some needs there were too many pairs.
+    pub(super) by_need: bool,
     pub(super) seen: Seen,
     /// Searches that another check may have done, and this one adds to.
     pub(super) memo: Option<Arc<Memo>>,
@@ -175,8 +180,9 @@ impl<'f> Checker<'f> {
             exact: false,
             reach: 1,
             tables: FxHashMap::default(),
-            limits: Limits::default(),
+            by_need_beyond: BY_NEED_BEYOND,
             wanted: FxHashMap::default(),
+            by_need: false,
             seen: Seen::new(file),
             memo: None,
             prints: Vec::new(),
@@ -191,10 +197,10 @@ impl<'f> Checker<'f> {
     }
 
     /// From now on a lock of whose servers more than so many different contents can be made
-    /// is closed by need: 12,000 unless told otherwise. The answers are the same; which
+    /// is closed by need: 4,000 unless told otherwise. The answers are the same; which
     /// of several shortest traces is found may not be.
     pub fn close_by_need_beyond(&mut self, contents: usize) {
-        self.limits.keyspaces = contents;
+        self.by_need_beyond = contents;
     }
 
     /// From now on these faults strike in this order: none before the one that

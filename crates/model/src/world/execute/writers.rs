@@ -16,11 +16,11 @@ pub(super) fn writers(
     key: &Bytes,
     author: Author,
 ) -> Writers {
-    let wrote = |element: Option<&Bytes>| {
-        written
-            .iter()
-            .any(|place| place.key == *key && place.element.as_ref() == element)
-    };
+    let here = || written.iter().filter(|place| place.key == *key);
+    // Whoever only moves scores leaves members to those who put them there.
+    let moves = matches!(value, Value::SortedSet(_)) && here().all(|place| place.counts);
+    let wrote =
+        |element: Option<&Bytes>| !moves && here().any(|place| place.element.as_ref() == element);
     match value {
         Value::String(_) => match known.map(|known| &known.writers) {
             Some(Writers::One(owners)) if !wrote(None) => Writers::One(*owners),
