@@ -88,7 +88,14 @@ fn every_trace_of_every_builtin_lock_has_one_length() {
         for set in sets {
             let mut sizes = sizes(&file, 2);
             // Their worlds are large: two ticks, and three servers of five.
-            if ["redisson-multi", "redisson-rw", "redisson-fair", "fenced-redlock"].contains(&name) {
+            if [
+                "redisson-multi",
+                "redisson-rw",
+                "redisson-fair",
+                "fenced-redlock",
+            ]
+            .contains(&name)
+            {
                 sizes.ttl_ticks = 2;
                 sizes.nodes = sizes.nodes.min(3);
             }

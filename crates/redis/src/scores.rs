@@ -23,7 +23,8 @@ const ABOVE_TIMES: f64 = 1e13;
 
 const COMPUTES: &str =
     "computes with the score of a sorted set that is a time in another way than to add whole ms";
-const MOVES_FAR: &str = "moves a score that is a time so far back, or ahead, that the model does not keep it";
+const MOVES_FAR: &str =
+    "moves a score that is a time so far back, or ahead, that the model does not keep it";
 const FIXED: &str = "compares a time that is the score of a sorted set with a fixed number, which depends on when it runs";
 
 /// What is said of more open comparisons than are followed.
