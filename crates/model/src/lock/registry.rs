@@ -24,7 +24,6 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "redisson",
     "redisson-watchdog",
     "redisson-multi",
-    "redisson-fair",
     "redlock",
     "rw-two-keys",
     "rw-hash",
@@ -33,6 +32,7 @@ pub(crate) const MODELS: &[Builtin] = builtins!("models", ".lua":
     "fenced",
     "fenced-redlock",
     "token-watch",
+    "redisson-fair",
 );
 
 /// The scripts of `lua/`.
