@@ -72,7 +72,7 @@ scenarios:
 # NAIVE_SEED makes them others.
 NAIVE_SECONDS ?= 3600
 naive:
-	NAIVE_SECONDS=$(NAIVE_SECONDS) cargo test --locked --release --test naive -- --nocapture
+	NAIVE_SECONDS=$(NAIVE_SECONDS) cargo test --locked --release -p lockproof-model --test naive -- --nocapture
 
 # Ten locks once more in Promela, checked by SPIN: the same verdicts, and traces of the same
 # length (tests/independent/README.md).

@@ -246,7 +246,7 @@ quiet_ms = [100, 100]
 fault_ms = [100, 100]
 faults = [{ fault = "client-pause", clients = ["clients", "the-holder"] }]
 [run]
-duration_ms = 1000
+duration_ms = 3000
 [expect.token]
 violated = ["mutual-exclusion-belief", "mutual-exclusion-effect"]
 "#;

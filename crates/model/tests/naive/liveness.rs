@@ -104,7 +104,7 @@ fn stem(setup: &Setup, mut trace: Trace) -> usize {
 }
 
 fn small(name: &str) -> LockFile {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/soundness/liveness");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/soundness/liveness");
     LockFile::load(&folder.join(name)).expect("a small lock file")
 }
 

@@ -89,7 +89,7 @@ fn compared(path: &Path, thorough: bool) -> (usize, Vec<String>) {
 fn lock_files_of_known_truth() {
     let other = std::env::var_os("NAIVE_FOLDER").map(PathBuf::from);
     let thorough = other.is_some() || std::env::var_os("NAIVE_SECONDS").is_some();
-    let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/soundness");
+    let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/soundness");
     let mut files = Vec::new();
     lock_files(&other.unwrap_or(known), &mut files);
     assert_ne!(files.len(), 0);
