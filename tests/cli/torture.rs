@@ -476,5 +476,7 @@ fn clients_that_come_back_and_the_probe_at_the_end_have_numbers_of_their_own() {
         .filter(|event| event["f"] == "acquire")
         .map(|event| event["process"].as_u64())
         .collect();
-    assert_eq!(clients.len(), 3 + dead + 1, "{clients:?}");
+    // The probe is the last one. Who came back when the run was over did nothing any more.
+    assert_eq!(clients.last(), Some(&Some(3 + dead as u64)), "{clients:?}");
+    assert!(clients.len() >= 3 + dead, "{clients:?}");
 }

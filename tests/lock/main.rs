@@ -9,5 +9,6 @@ mod guide;
 mod holders;
 mod key;
 mod models;
+mod redisson;
 mod sandbox;
 mod threads;

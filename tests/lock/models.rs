@@ -477,65 +477,6 @@ fn the_thread_local_lock_is_renewed_four_times_and_by_a_thread_of_an_earlier_hol
 }
 
 #[test]
-fn redisson_on_five_servers_fails_when_they_take_half_a_lease_together() {
-    for (each_ms, outcome) in [(299, held(None)), (300, None)] {
-        let mut p = start("redisson-multi");
-        let mut out = step(&mut p, acquire("t1"));
-        for node in 0..5 {
-            assert_eq!(out.sent[0].node, node);
-            assert_eq!(&sent(&out)[2..], ["1", "the-lock", "3000", "client-a"]);
-            step(&mut p, advance(each_ms));
-            out = step(&mut p, reply(0, Reply::Nil));
-        }
-        assert_eq!(out.outcome, outcome);
-        // Too slow: it counts itself out everywhere.
-        if outcome.is_none() {
-            assert_eq!(
-                &sent(&out)[4..],
-                ["redisson_lock__channel:{the-lock}", "0", "3000", "client-a"]
-            );
-        }
-    }
-    let mut p = start("redisson-multi");
-    step(&mut p, acquire("t1"));
-    step(&mut p, advance(300));
-    assert_eq!(p.view().threads, [(0, Waiting::TimedOut { node: 0 })]);
-}
-
-#[test]
-fn redisson_s_readers_have_keys_of_their_own_and_its_writer_a_field() {
-    let mut p = start("redisson-rw");
-    let holds = "{the-lock}:client-a:rwlock_timeout";
-    let argv = sent(&step(&mut p, acquire_for(Op::AcquireRead)));
-    assert_eq!(
-        &argv[2..],
-        ["2", "the-lock", holds, "3000", "client-a", "client-a:write"]
-    );
-    step(&mut p, reply(0, Reply::Nil));
-    let argv = sent(&step(&mut p, release()));
-    let channel = "redisson_rwlock:{the-lock}";
-    assert_eq!(
-        &argv[2..],
-        [
-            "4",
-            "the-lock",
-            channel,
-            holds,
-            "{the-lock}",
-            "0",
-            "client-a"
-        ]
-    );
-    step(&mut p, reply(0, Reply::Int(0)));
-
-    let argv = sent(&step(&mut p, acquire_for(Op::AcquireWrite)));
-    assert_eq!(&argv[2..], ["1", "the-lock", "3000", "client-a:write"]);
-    // Who has to wait listens first.
-    let argv = sent(&step(&mut p, reply(0, Reply::Int(500))));
-    assert_eq!(argv, ["SUBSCRIBE", channel]);
-}
-
-#[test]
 fn delifeq_asks_for_valkey_and_lets_the_server_compare() {
     let file = LockFile::builtin("delifeq").unwrap();
     assert_eq!(file.server.name(), Some("valkey"));
@@ -550,11 +491,6 @@ fn delifeq_asks_for_valkey_and_lets_the_server_compare() {
         step(&mut p, reply(0, Reply::Int(0))).outcome,
         done(Some(false))
     );
-}
-
-fn acquire_for(op: Op) -> Input {
-    let token = Some("t1".to_string());
-    Input::Call { op, token }
 }
 
 #[test]

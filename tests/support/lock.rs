@@ -117,6 +117,11 @@ pub fn acquires(file: &LockFile, token: &str) -> Vec<Input> {
     acquires.map(call).collect()
 }
 
+pub fn acquire_for(op: Op) -> Input {
+    let token = Some("t1".to_string());
+    Input::Call { op, token }
+}
+
 pub fn nested() -> Input {
     Input::Call {
         op: Op::Acquire,

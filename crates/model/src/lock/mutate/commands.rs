@@ -51,22 +51,72 @@ pub(super) fn changes(source: &Source<'_>) -> Vec<Change> {
         };
         let is_part = |c: char| !c.is_ascii_alphanumeric() && c != '_';
         let called = source.slice(callee).rsplit(is_part).next();
+        if called == Some("multi") {
+            changes.extend(transaction(source, arguments));
+            continue;
+        }
         let Some(sender) = SENDERS.iter().find(|known| called == Some(known)) else {
             continue;
         };
         let [first, rest @ ..] = arguments.as_slice() else {
             continue;
         };
-        if *sender != "script" {
-            changes.extend(command(source, first));
-            changes.extend(options(source, first, rest));
-        }
-        changes.extend(neighbours(source, rest));
+        changes.extend(match *sender {
+            "script" => neighbours(source, rest),
+            _ => sent(source, first, rest),
+        });
         for list in lists(source, rest) {
             changes.extend(neighbours(source, list));
         }
     }
     changes
+}
+
+/// One command: its name, its options, its arguments.
+fn sent(source: &Source<'_>, name: &Range<usize>, rest: &[Range<usize>]) -> Vec<Change> {
+    let mut changes = command(source, name);
+    changes.extend(options(source, name, rest));
+    changes.extend(neighbours(source, rest));
+    changes
+}
+
+/// The commands of `multi{ .. }`: each is changed like one that is sent alone, is left out if it is
+/// not the only one, or changes places with the next.
+fn transaction(source: &Source<'_>, arguments: &[Range<usize>]) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for commands in lists(source, arguments) {
+        for words in lists(source, commands) {
+            if let [name, rest @ ..] = words.as_slice() {
+                changes.extend(sent(source, name, rest));
+            }
+        }
+        for pair in commands.windows(2) {
+            let [one, other] = pair else { continue };
+            let between = source.slice(&(one.end..other.start));
+            changes.push(Change {
+                operator: Operator::Order,
+                range: one.start..other.end,
+                after: format!("{}{between}{}", source.slice(other), source.slice(one)),
+            });
+        }
+        changes.extend(left_out(commands));
+    }
+    changes
+}
+
+/// Each of several entries left out, with one comma.
+fn left_out(entries: &[Range<usize>]) -> Vec<Change> {
+    let places = 0..if entries.len() < 2 { 0 } else { entries.len() };
+    places
+        .map(|at| Change {
+            operator: Operator::Drop,
+            range: match at {
+                0 => entries[0].start..entries[1].start,
+                _ => entries[at - 1].end..entries[at].end,
+            },
+            after: String::new(),
+        })
+        .collect()
 }
 
 /// The text that an argument is, if it is nothing else.

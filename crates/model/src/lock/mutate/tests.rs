@@ -287,3 +287,44 @@ fn the_mutants_of_built_in_locks_change_something_each_time() {
         }
     }
 }
+
+#[test]
+fn the_commands_of_a_transaction_are_changed_left_out_and_swapped() {
+    let body = r#"multi { { "SETNX", lock.key, "1" }, { "PEXPIRE", lock.key, lock.ttl, "GT" } }"#;
+    let swap = concat!(
+        r#"{ "SETNX", lock.key, "1" }, { "PEXPIRE", lock.key, lock.ttl, "GT" } => "#,
+        r#"{ "PEXPIRE", lock.key, lock.ttl, "GT" }, { "SETNX", lock.key, "1" }"#,
+    );
+    assert_eq!(by(Operator::Order, body), [swap]);
+    assert_eq!(
+        by(Operator::Command, body),
+        [r#""SETNX" => "SET""#, r#""PEXPIRE" => "EXPIRE""#]
+    );
+    assert_eq!(
+        by(Operator::Option, body),
+        [r#", "GT" => "#, r#""GT" => "LT""#]
+    );
+    assert_eq!(
+        by(Operator::Argument, body),
+        [
+            r#"lock.key, "1" => "1", lock.key"#,
+            "lock.key, lock.ttl => lock.ttl, lock.key"
+        ]
+    );
+    let dropped = by(Operator::Drop, body);
+    assert!(
+        dropped.contains(&r#"{ "SETNX", lock.key, "1" },  => "#.into()),
+        "{dropped:?}"
+    );
+    let last = r#", { "PEXPIRE", lock.key, lock.ttl, "GT" } => "#;
+    assert!(dropped.contains(&last.into()), "{dropped:?}");
+}
+
+#[test]
+fn a_transaction_keeps_its_only_command() {
+    let dropped = by(
+        Operator::Drop,
+        r#"local all = multi { { "DEL", lock.key } }"#,
+    );
+    assert_eq!(dropped.len(), 1, "the call as a whole: {dropped:?}");
+}
