@@ -8,7 +8,7 @@ use lockproof_campaign::shell;
 use lockproof_report::{self as report, Report};
 
 use super::folder::OwnFolder;
-use super::run::{conclude, publish, read, read_baseline, trace_path};
+use super::run::{Ending, conclude, publish, read, read_baseline, trace_path};
 use super::{Ended, Exit, Failure, screen, signals};
 
 #[derive(clap::Args, Debug)]
@@ -84,7 +84,12 @@ fn merge(args: &MergeArgs) -> Ended {
     signals::in_order();
     let _own = OwnFolder::take(&args.out)?;
     publish(&args.out, &whole)?;
-    conclude(&args.out, &whole, baseline.as_ref(), None)
+    let ending = Ending {
+        baseline: baseline.as_ref(),
+        write_baseline: None,
+        verbose: false,
+    };
+    conclude(&args.out, &whole, ending)
 }
 
 fn load(path: &Path) -> Result<Report, Failure> {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,8 +16,8 @@ use lockproof_model::check::{Observer, Progress};
 use lockproof_model::lock::LockFile;
 use lockproof_replay::GateOptions;
 use lockproof_report::baseline::{Baseline, Difference};
-use lockproof_report::model::{Environment, Partition, Replay, Report, SCHEMA, Server};
-use lockproof_report::{self as report, terminal};
+use lockproof_report::model::{Cell, Environment, Partition, Replay, Report, SCHEMA, Server};
+use lockproof_report::{self as report, overview, terminal};
 use lockproof_trace::{self as trace, Assumption};
 
 use super::folder::OwnFolder;
@@ -72,8 +72,19 @@ pub struct Args {
     /// Random walks for each world, in place of what the file says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     walks: Option<u32>,
+    /// Also print the table of each lock, property by property, and what breaks it
+    #[arg(long, short)]
+    verbose: bool,
     #[command(flatten)]
     real: RealArgs,
+}
+
+/// What `conclude` is to show and to write.
+pub(super) struct Ending<'a> {
+    pub baseline: Option<&'a Baseline>,
+    pub write_baseline: Option<&'a Path>,
+    /// The table of each lock too.
+    pub verbose: bool,
 }
 
 /// Runs the subcommand.
@@ -100,19 +111,19 @@ pub fn run(args: Args) -> Ended {
     }
     if signals::came() {
         // What was not come to is no difference, and no baseline.
-        return interrupted(&out, &report);
+        return interrupted(&out, &report, args.verbose);
     }
     let mut report = report;
     if let Some(baseline) = &baseline {
         baseline.apply(&mut report);
     }
     publish(&out, &report)?;
-    conclude(
-        &out,
-        &report,
-        baseline.as_ref(),
-        args.write_baseline.as_deref(),
-    )
+    let ending = Ending {
+        baseline: baseline.as_ref(),
+        write_baseline: args.write_baseline.as_deref(),
+        verbose: args.verbose || args.frontier.is_some(),
+    };
+    conclude(&out, &report, ending)
 }
 
 /// The run file's text, and what it says together with the command line.
@@ -167,7 +178,7 @@ fn ran(
 }
 
 /// The report of a run that a signal ended.
-fn interrupted(out: &Path, report: &Report) -> Ended {
+fn interrupted(out: &Path, report: &Report, verbose: bool) -> Ended {
     publish(out, report)?;
     let missing = report.cells.iter();
     let missing = missing.filter(|cell| cell.reason.as_deref() == Some(NOT_RUN));
@@ -176,7 +187,12 @@ fn interrupted(out: &Path, report: &Report) -> Ended {
         missing.count(),
         report.cells.len()
     ));
-    conclude(out, report, None, None)
+    let ending = Ending {
+        baseline: None,
+        write_baseline: None,
+        verbose,
+    };
+    conclude(out, report, ending)
 }
 
 pub(super) fn read_baseline(path: Option<&Path>) -> Result<Option<Baseline>, Failure> {
@@ -290,13 +306,16 @@ pub(super) fn publish(out: &Path, report: &Report) -> Result<(), Failure> {
 }
 
 /// Shows a written report, compares it and gives the exit code.
-pub(super) fn conclude(
-    out: &Path,
-    report: &Report,
-    baseline: Option<&Baseline>,
-    write_baseline: Option<&Path>,
-) -> Ended {
-    screen::print(terminal::matrix_within(report, screen::width()))?;
+pub(super) fn conclude(out: &Path, report: &Report, ending: Ending<'_>) -> Ended {
+    let Ending {
+        baseline,
+        write_baseline,
+        verbose,
+    } = ending;
+    if verbose {
+        screen::print(terminal::matrix_within(report, screen::width()))?;
+    }
+    screen::print(terminal::summary_within(report, screen::width()))?;
     screen::print(format_args!(
         "The report: {}",
         out.join("report.html").display()
@@ -369,6 +388,8 @@ pub(super) struct Terminal {
     pub out: PathBuf,
     /// Where finished worlds are kept.
     pub store: Option<Store>,
+    /// Seconds after which the last lock was finished.
+    finished: Mutex<f64>,
 }
 
 impl Terminal {
@@ -378,6 +399,7 @@ impl Terminal {
             screen: Screen::new(false),
             out,
             store: None,
+            finished: Mutex::new(0.0),
         }
     }
 }
@@ -400,7 +422,16 @@ impl Stage for Terminal {
     }
 
     fn say(&self, text: &str) {
-        self.screen.say(text);
+        if self.screen.is_live() {
+            self.screen.say(text);
+        }
+    }
+
+    fn finished(&self, cells: &[Cell]) {
+        let now = self.screen.seconds();
+        let mut last = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        let seconds = now - std::mem::replace(&mut *last, now);
+        self.screen.line(&overview::line(cells, true, seconds));
     }
 
     fn bound(&self, what: &str) -> Box<dyn Any> {

@@ -95,6 +95,11 @@ impl Screen {
         }
     }
 
+    /// A line that stays: above the live line, or in the log.
+    pub fn line(&self, text: &str) {
+        self.bar.suspend(|| note(text));
+    }
+
     /// Takes the live line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();

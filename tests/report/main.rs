@@ -10,6 +10,7 @@ mod diagram;
 mod frontier;
 mod lock_pages;
 mod opened;
+mod overview;
 mod render;
 mod run_page;
 mod scenarios;

@@ -38,10 +38,13 @@ mod in_a_browser {
         let browser = Browser::start();
         let report = crate::report_common::report();
         browser.open(&page("report", &report));
-        assert_eq!(
-            browser.run("return document.querySelectorAll('#matrix td a').length"),
-            report.cells.len()
-        );
+        let links = |of: &str| {
+            browser.run(&format!(
+                "return document.querySelectorAll('{of} td a').length"
+            ))
+        };
+        assert_eq!(links(".verdicts"), report.cells.len());
+        assert_eq!(links(".overview"), 3 * 5, "a cell of each lock and set");
         browser.prefer("light");
         browser.screenshot(&target().join("report-matrix-light.png"));
 

@@ -68,6 +68,8 @@ pub trait Stage: Observer + Sync {
     }
     /// Keeps the answer to a question, whole or not at all.
     fn keep(&self, _question: &str, _answer: &str) {}
+    /// All cells of one lock at one size are there, or as many of them as there will be in this place.
+    fn finished(&self, _cells: &[Cell]) {}
     /// Something that is worth a line beside the answer.
     fn warn(&self, text: &str) {
         self.say(text);
@@ -124,6 +126,8 @@ pub struct Campaign<'s> {
     explore: ExploreOptions,
     interrupted: ShouldStop,
     report: Report,
+    /// The first cell of the lock that is under way.
+    first: usize,
 }
 
 impl<'s> Campaign<'s> {
@@ -148,6 +152,7 @@ impl<'s> Campaign<'s> {
             explore,
             interrupted,
             report,
+            first: 0,
         }
     }
 
@@ -196,7 +201,17 @@ impl<'s> Campaign<'s> {
             let modelled = model.join().unwrap_or_else(|panic| resume_unwind(panic));
             replayed.and(modelled)
         })?;
+        self.finished();
         Ok(self.report)
+    }
+
+    /// Tells of the lock that was under way.
+    fn finished(&mut self) {
+        let cells = &self.report.cells[self.first..];
+        if !cells.is_empty() {
+            self.stage.finished(cells);
+        }
+        self.first = self.report.cells.len();
     }
 
     /// One assumption set of one lock: a column of cells.
@@ -212,6 +227,11 @@ impl<'s> Campaign<'s> {
             question,
             kept,
         } = world;
+        let another =
+            |cell: &Cell| (cell.lock.as_str(), cell.sizes) != (file.name.as_str(), told(&sizes));
+        if self.report.cells.last().is_some_and(another) {
+            self.finished();
+        }
         if self.report.lock(&file.name).is_none() {
             self.report.locks.push(lock_text(&file));
         }
@@ -303,11 +323,7 @@ impl<'s> Campaign<'s> {
             lock: file.name.clone(),
             property: result.property.clone(),
             assumptions: result.assumptions.clone(),
-            sizes: model::Sizes {
-                clients: sizes.clients,
-                nodes: sizes.nodes,
-                ttl_ticks: u32::from(sizes.ttl_ticks),
-            },
+            sizes: told(sizes),
             verdict: result.verdict,
             expected: None,
             reason: result.reason.clone(),
@@ -357,6 +373,15 @@ impl<'s> Campaign<'s> {
             replay,
             replay_command,
         });
+    }
+}
+
+/// Sizes as reports have them.
+fn told(sizes: &Sizes) -> model::Sizes {
+    model::Sizes {
+        clients: sizes.clients,
+        nodes: sizes.nodes,
+        ttl_ticks: u32::from(sizes.ttl_ticks),
     }
 }
 

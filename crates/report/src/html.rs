@@ -25,6 +25,7 @@ use super::frontier::{LockFrontier, frontiers};
 use super::junit::replay_text;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Agreement, Cell, Counterexample, Replay, Report, verdict_mark, verdict_word};
+use super::overview::{Met, Overview};
 use super::page::templates;
 use super::scenario_view::{ScenarioView, scenarios};
 use super::terminal::evidence;
@@ -79,6 +80,39 @@ struct Page<'a> {
     locks: Vec<LockView<'a>>,
     scenarios: Vec<ScenarioView<'a>>,
     frontiers: Vec<FrontierView>,
+    overview: OverviewView<'a>,
+}
+
+/// The first thing on the page: a row a lock, a cell a set of faults.
+#[derive(Serialize)]
+struct OverviewView<'a> {
+    columns: Vec<String>,
+    rows: Vec<SurvivalView<'a>>,
+    kinds: Vec<KindView>,
+}
+
+#[derive(Serialize)]
+struct SurvivalView<'a> {
+    lock: &'a str,
+    counted: String,
+    cells: Vec<Option<MetView>>,
+}
+
+#[derive(Serialize)]
+struct MetView {
+    class: &'static str,
+    words: String,
+    cell: usize,
+}
+
+/// A kind of violation that the table shows, and what to do about it.
+#[derive(Serialize)]
+struct KindView {
+    words: &'static str,
+    property: &'static str,
+    cause: &'static str,
+    remedy: &'static str,
+    source: &'static str,
 }
 
 #[derive(Serialize)]
@@ -243,7 +277,37 @@ impl<'a> Page<'a> {
             locks: report.locks.iter().map(lock).collect(),
             scenarios: scenarios(report),
             frontiers: frontier_views(report),
+            overview: overview_view(report),
         }
+    }
+}
+
+fn overview_view(report: &Report) -> OverviewView<'_> {
+    let table = Overview::new(report);
+    let kinds = table.consequences().into_iter().map(|row| KindView {
+        words: row.words,
+        property: row.property.info().id,
+        cause: row.cause,
+        remedy: row.remedy,
+        source: row.source,
+    });
+    let kinds = kinds.collect();
+    let met = |met: Option<Met>| {
+        met.map(|met| MetView {
+            class: met.class(),
+            words: met.words(),
+            cell: met.cell,
+        })
+    };
+    let rows = table.rows.into_iter().map(|row| SurvivalView {
+        lock: row.lock,
+        counted: row.counted(),
+        cells: row.met.iter().copied().map(met).collect(),
+    });
+    OverviewView {
+        columns: table.columns,
+        rows: rows.collect(),
+        kinds,
     }
 }
 

@@ -18,6 +18,7 @@ mod markdown;
 mod matrix;
 mod merge;
 pub mod model;
+pub mod overview;
 mod page;
 pub mod run;
 pub mod scenario;

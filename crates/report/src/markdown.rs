@@ -9,6 +9,7 @@ use super::frontier::frontiers;
 use super::junit::replay_text;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Cell, Report, verdict_mark, verdict_word};
+use super::overview::Overview;
 use super::scenario::{ScenarioRow, losses_words, percent};
 use super::terminal::{evidence, totals};
 
@@ -32,6 +33,7 @@ pub fn markdown(report: &Report) -> String {
     }
     let _ = write!(out, "\n\n{}\n", fenced(&report.command, "sh"));
     out += &surprises(report);
+    out += &survival(report);
     out += &frontier_list(report);
     out += &scenarios(report);
     out += &tables(report);
@@ -52,6 +54,32 @@ fn headline(report: &Report) -> String {
         (false, false) => totals + "\n" + &rows,
         (_, true) => totals,
     }
+}
+
+/// Which lock survives which faults: letters, and below what they mean.
+fn survival(report: &Report) -> String {
+    let table = Overview::new(report);
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = table.columns.iter().map(|set| text(set)).collect();
+    let mut out = format!(
+        "\n## Which lock survives which fault\n\n| lock | breaks under | {} |\n|---|---|{}\n",
+        names.join(" | "),
+        "---|".repeat(names.len())
+    );
+    for row in &table.rows {
+        let met = row.met.iter().map(|met| met.map_or("·", |met| met.code()));
+        let met: Vec<&str> = met.collect();
+        let (lock, counted) = (text(row.lock), row.counted());
+        let _ = writeln!(out, "| {lock} | {counted} | {} |", met.join(" | "));
+    }
+    out += "\n✓ safe, · not asked, ? unknown";
+    for kind in table.consequences() {
+        let _ = write!(out, ", {} {}", kind.code, kind.words);
+    }
+    out.push('\n');
+    out
 }
 
 /// What breaks each lock, a sentence each.

@@ -12,6 +12,7 @@ use unicode_width::UnicodeWidthStr;
 use super::frontier::frontiers;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Agreement, Cell, OnServer, Report, verdict_mark, verdict_word};
+use super::overview;
 use super::scenario::{ScenarioRow, losses_words, percent};
 use super::scenario_view::model_word;
 
@@ -53,7 +54,14 @@ pub fn matrix_within(report: &Report, width: usize) -> String {
         }
         out += &format!("\n{}\n", grid.render(width));
     }
-    out + &frontier_lines(report, width) + &totals(report).join("\n") + "\n"
+    out + &frontier_lines(report, width)
+}
+
+/// What one look is to tell: which lock survives which faults, and the totals.
+pub fn summary_within(report: &Report, width: usize) -> String {
+    let table = overview::text(report, width);
+    let gap = if table.is_empty() { "" } else { "\n" };
+    table + gap + &totals(report).join("\n") + "\n"
 }
 
 /// What breaks each lock, and under what it is safe: a paragraph a lock, not wider than `width`.

@@ -24,7 +24,7 @@
   function filter() {
     const [lock, property, verdict] = filters.map((f) => f.value);
     let shown = 0;
-    for (const body of $$('#matrix tbody')) {
+    for (const body of $$('.verdicts tbody')) {
       let any = false;
       for (const row of $$('tr[data-property]', body)) {
         let found = 0;
@@ -59,7 +59,8 @@
       if (lastCell) { lastCell.focus(); lastCell = null; }
       return;
     }
-    lastCell = $('#matrix td a[href="#' + id + '"]');
+    const here = '#matrix td a[href="#' + id + '"]';
+    lastCell = document.activeElement.matches(here) ? document.activeElement : $('.verdicts ' + here.slice(8));
     const cx = target.dataset.cx && document.getElementById(target.dataset.cx);
     const src = target.dataset.source && document.getElementById(target.dataset.source);
     let place = $(':scope > .slot-src', target);
@@ -173,6 +174,11 @@
   if ($('#jump')) $('#jump').addEventListener('click', jump);
 
   // --- keys --------------------------------------------------------------
+  // A table is one tab stop; arrows go from cell to cell.
+  const tables = $$('#matrix .scroll > table');
+  for (const table of tables) {
+    $$('td a', table).forEach((link, place) => { link.tabIndex = place ? -1 : 0; });
+  }
   function across(link, key) {
     const td = link.closest('td');
     const row = td.parentElement;
@@ -181,9 +187,10 @@
       const links = $$('td a', row);
       return links[links.indexOf(link) + (key === 'ArrowLeft' ? -1 : 1)];
     }
-    const rows = $$('#matrix tr[data-property]').filter((r) => r.offsetParent !== null);
+    const rows = $$('tr', row.closest('table'))
+      .filter((r) => r.offsetParent !== null && $('td a', r));
     const other = rows[rows.indexOf(row) + (key === 'ArrowUp' ? -1 : 1)];
-    return other && (other.children[column].querySelector('a') || $('td a', other));
+    return other && ((other.children[column] && $('a', other.children[column])) || $('td a', other));
   }
 
   document.addEventListener('keydown', (event) => {
@@ -193,7 +200,12 @@
     const link = event.target.closest('#matrix td a');
     if (link && key.startsWith('Arrow')) {
       const next = across(link, key);
-      if (next) { next.focus(); event.preventDefault(); }
+      if (next) {
+        link.tabIndex = -1;
+        next.tabIndex = 0;
+        next.focus();
+        event.preventDefault();
+      }
       return;
     }
     const detail = $('.detail:target, .src:target, .cx:target');
