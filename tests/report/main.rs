@@ -4,6 +4,8 @@
 mod browser;
 #[path = "../support/report.rs"]
 mod report_common;
+#[path = "../support/unpacked.rs"]
+mod unpacked;
 
 mod baseline;
 mod diagram;

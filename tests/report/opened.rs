@@ -30,6 +30,18 @@ fn cell(report: &Report, counterexample: &str) -> usize {
     report.cells.iter().position(found).unwrap()
 }
 
+/// Waits until the page has unpacked an element.
+fn wait_for(browser: &Browser, css: &str) {
+    let there = format!("return !!document.querySelector('#shelf {css}')");
+    for _ in 0..500 {
+        if browser.run(&there) == true {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("{css} does not come");
+}
+
 mod in_a_browser {
     use super::*;
 
@@ -50,19 +62,20 @@ mod in_a_browser {
 
         let i = cell(&report, "redlock-01");
         browser.click(&format!("#matrix a[href='#c{i}']"));
+        wait_for(&browser, &format!("#c{i}"));
         let shown = "return getComputedStyle(document.querySelector(arguments[0] || 'x')).display";
         let display =
             |css: &str| browser.run(&shown.replace("arguments[0] || 'x'", &json!(css).to_string()));
         assert_eq!(display(&format!("#c{i}")), "block");
         assert_eq!(display("#matrix"), "none", "the cell takes the page over");
         assert_eq!(
-            browser.run("return document.querySelectorAll('.detail:target svg.lp').length"),
+            browser.run("return document.querySelectorAll('#shelf .detail svg.lp').length"),
             1
         );
 
         // Each key press goes one step on and marks the line that acts.
         let trace = &report.counterexample("redlock-01").unwrap().trace;
-        let state = "const c = document.querySelector('.detail:target');\
+        let state = "const c = document.querySelector('#shelf .detail');\
         const t = (s) => { const e = c.querySelector(s); return e ? e.textContent.trim() : null; };\
         return [t('.now li.on .when'), t('.code li.on'), +c.querySelector('.lp .s.on').dataset.step]";
         for (i, step) in trace.steps.iter().enumerate() {
@@ -80,7 +93,7 @@ mod in_a_browser {
         }
 
         browser.run("scrollTo(0, 0)");
-        browser.click(".detail:target button[data-go=first]");
+        browser.click("#shelf .detail button[data-go=first]");
         browser.screenshot(&target().join("report-cell-top.png"));
         browser.press("v");
         let violation = 1 + trace
@@ -119,12 +132,14 @@ mod in_a_browser {
         assert_ne!(first, there);
         browser.press(ENTER);
         assert_eq!(browser.run("return location.hash"), there);
+        wait_for(&browser, there.as_str().unwrap());
         browser.press(ESCAPE);
         assert_eq!(browser.run(focus), there);
 
         // `v` goes to the first violated cell that is shown, at its violation.
         browser.press("v");
-        let verdict = "return document.querySelector('.detail:target').dataset.verdict";
+        wait_for(&browser, ".detail");
+        let verdict = "return document.querySelector('#shelf .detail').dataset.verdict";
         assert_eq!(browser.run(verdict), "violated");
     }
 
@@ -216,6 +231,7 @@ mod in_a_browser {
             "#matrix a[href='#c{}']",
             cell(&report, "redlock-01")
         ));
+        wait_for(&browser, ".detail");
         browser.press(RIGHT);
         assert_eq!(browser.run("return window.pwned || 0"), 0);
         assert_eq!(

@@ -21,6 +21,8 @@ mod schedule;
 mod script;
 mod server;
 mod trace;
+#[path = "../../support/unpacked.rs"]
+mod unpacked;
 
 use std::fmt::Debug;
 

@@ -5,6 +5,7 @@ use lockproof_report::{
     Report, ReportError, annotations, html, json, junit, lock_pages, markdown, parse, terminal,
 };
 
+use super::unpacked::unpacked;
 use super::{Form, Target, line_is_there, no_foreign_tag, printable, same, text};
 
 pub const TARGET: Target = Target {
@@ -81,7 +82,7 @@ pub fn totals(report: &Report) {
 }
 
 fn rendered(report: &Report) {
-    no_foreign_tag("the page", &html(report).expect("a page"), 1);
+    no_foreign_tag("the page", &unpacked(&html(report).expect("a page")), 1);
     well_formed(&junit(report).expect("a JUnit file"));
     printable("the Markdown", &markdown(report));
     for (name, page) in lock_pages(report) {

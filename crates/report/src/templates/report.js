@@ -1,7 +1,7 @@
 'use strict';
-// The page works without this script; it adds filters, stepping and keys.
-// It reads no data but the document, and writes no markup: only classes,
-// attributes and text.
+// The tables are there without this script; it unpacks what is behind a cell, and
+// adds filters, stepping and keys. It reads no data but the document. The markup that
+// it unpacks was made and escaped by whoever wrote the page.
 (() => {
   const root = document.documentElement;
   root.classList.add('scripted');
@@ -51,18 +51,49 @@
   let step = 0;
   let lastCell = null; // to give the focus back
 
-  function open() {
-    const id = decodeURIComponent(location.hash.slice(1));
-    const target = id && document.getElementById(id);
-    current = null;
-    if (!target || !target.classList.contains('detail')) {
-      if (lastCell) { lastCell.focus(); lastCell = null; }
-      return;
+  const packs = new Map(); // a document for each pack that was opened
+
+  async function unpack(id) {
+    if (!packs.has(id)) {
+      const packed = document.getElementById(id).content.textContent.trim();
+      const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+      const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+      const text = await new Response(plain).text();
+      packs.set(id, new DOMParser().parseFromString(text, 'text/html'));
     }
-    const here = '#matrix td a[href="#' + id + '"]';
-    lastCell = document.activeElement.matches(here) ? document.activeElement : $('.verdicts ' + here.slice(8));
-    const cx = target.dataset.cx && document.getElementById(target.dataset.cx);
-    const src = target.dataset.source && document.getElementById(target.dataset.source);
+    return packs.get(id);
+  }
+
+  const shelf = $('#shelf');
+  function close() {
+    shelf.replaceChildren();
+    document.body.classList.remove('reading');
+    current = null;
+    if (lastCell) { lastCell.focus(); lastCell = null; }
+  }
+
+  async function open() {
+    const id = decodeURIComponent(location.hash.slice(1));
+    const link = /^[cs][0-9]+$/.test(id) && $('.verdicts a[href="#' + id + '"]');
+    if (!link) { close(); return; }
+    const active = document.activeElement;
+    const from = active.matches('#matrix a[href="#' + id + '"]') ? active : link;
+    const pack = await unpack('pack' + link.closest('[data-pack]').dataset.pack);
+    // Somebody may have gone on meanwhile.
+    if (decodeURIComponent(location.hash.slice(1)) !== id) return;
+    const take = (name) => {
+      const found = name && pack.getElementById(name);
+      return found && document.importNode(found, true);
+    };
+    const target = take(id);
+    lastCell = from;
+    current = null;
+    shelf.replaceChildren(target);
+    document.body.classList.add('reading');
+    scrollTo(0, 0);
+    if (target.classList.contains('src')) return;
+    const cx = take(target.dataset.cx);
+    const src = take(target.dataset.source);
     let place = $(':scope > .slot-src', target);
     if (cx) {
       $('.slot', target).append(cx);
@@ -70,12 +101,20 @@
     }
     if (src) place.append(src);
     $('h2', target).focus({ preventScroll: true });
-    scrollTo(0, 0);
     if (cx && $('.now', cx)) {
       current = cx;
       go(wantBad ? +cx.dataset.violation : 1);
       wantBad = false;
     }
+  }
+
+  for (const details of $$('details[data-drawing]')) {
+    details.addEventListener('toggle', async () => {
+      const place = $('.diagram', details);
+      if (!details.open || place.firstChild) return;
+      const found = (await unpack('drawings')).getElementById(details.dataset.drawing);
+      if (found) place.replaceChildren(...document.importNode(found, true).childNodes);
+    });
   }
   let wantBad = false;
 
@@ -208,8 +247,7 @@
       }
       return;
     }
-    const detail = $('.detail:target, .src:target, .cx:target');
-    if (!detail) {
+    if (!shelf.firstChild) {
       if (key === 'v') jump();
       return;
     }
