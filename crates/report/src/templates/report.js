@@ -251,7 +251,7 @@
       if (key === 'v') jump();
       return;
     }
-    if (key === 'Escape') { location.hash = '#top'; return; }
+    if (key === 'Escape') { location.hash = '#top'; close(); return; }
     if (!current) return;
     const move = {
       ArrowRight: 'next', j: 'next', ArrowLeft: 'prev', k: 'prev', Home: 'first', v: 'bad', End: 'bad',
