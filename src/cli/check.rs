@@ -1,5 +1,6 @@
 //! `lockproof check`: the verdicts of one lock.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -7,11 +8,11 @@ use anyhow::Context;
 use clap::ValueEnum;
 use lockproof_campaign::shell;
 use lockproof_model::check::{
-    CheckReport, CheckResult, Checker, ExploreOptions, SimulateOptions, Verdict,
+    CheckReport, CheckResult, Checker, ExploreOptions, Observer, Progress, SimulateOptions, Verdict,
 };
 use lockproof_model::world::catalogue::Property;
-use lockproof_report::terminal;
-use lockproof_trace::{self as trace, Story, Trace};
+use lockproof_report::{overview, terminal};
+use lockproof_trace::{self as trace, Assumption, Story, Trace, words};
 use sha2::{Digest, Sha256};
 
 use super::plan::{self, LockArgs};
@@ -38,7 +39,7 @@ pub struct Args {
     /// Give up beyond this many states in one exploration
     #[arg(long, default_value_t = 50_000_000)]
     max_states: u64,
-    /// Give up after this many seconds [default: 3600]
+    /// Give up after this many seconds; what is not answered then is unknown [default: 3600]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<f64>,
     /// Follow this many seeded random runs instead of exploring: for worlds that are too large
@@ -58,6 +59,9 @@ pub struct Args {
     /// Text for people, or one JSON object and nothing else
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Print the table of every property and set as well
+    #[arg(short, long)]
+    verbose: bool,
     /// Write the traces of violations into this folder (JSON holds them itself)
     #[arg(long, value_name = "DIR", default_value = "traces")]
     traces: PathBuf,
@@ -87,6 +91,11 @@ pub fn run(args: Args) -> Ended {
         ..screen::bounded()
     };
     let screen = Screen::new(args.format == Format::Json);
+    let sets = words::plural(plan.sets.len() as u32, "set");
+    screen.say(&format!(
+        "checking {} under {sets} of faults",
+        plan.file.name
+    ));
     let mut options = plan.options(properties, explore);
     options.timed = true;
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
@@ -102,14 +111,58 @@ pub fn run(args: Args) -> Ended {
             ..SimulateOptions::new(plan.seed)
         });
     }
-    let report = checker.check(&plan.sets, &screen).map_err(failure)?;
+    let lines = Lines {
+        screen: &screen,
+        ttl_ticks: plan.sizes.ttl_ticks.into(),
+        text: args.format == Format::Text,
+        failed: RefCell::new(None),
+    };
+    let report = checker.check(&plan.sets, &lines).map_err(failure)?;
     screen.clear();
+    if let Some(failed) = lines.failed.into_inner() {
+        return Err(failed);
+    }
     match args.format {
         Format::Json => print_json(&report)?,
         Format::Text => print_text(&report, &args)?,
     }
     refused(&report.results)?;
     Ok(exit_of(&report.results))
+}
+
+/// Prints each set's answer as soon as it is there.
+struct Lines<'s> {
+    screen: &'s Screen,
+    ttl_ticks: u32,
+    text: bool,
+    failed: RefCell<Option<Failure>>,
+}
+
+impl Observer for Lines<'_> {
+    fn seconds(&self) -> f64 {
+        self.screen.seconds()
+    }
+
+    fn begins(&self, assumptions: &[Assumption]) {
+        self.screen.begins(assumptions);
+    }
+
+    fn answered(&self, results: &[CheckResult]) {
+        if self.text && !results.is_empty() {
+            let line = overview::check_line(results, self.ttl_ticks);
+            if let Err(failed) = self.screen.print(line) {
+                self.failed.borrow_mut().get_or_insert(failed);
+            }
+        }
+    }
+
+    fn shares(&self, sets: usize) {
+        self.screen.shares(sets);
+    }
+
+    fn progress(&self) -> Box<dyn Fn(Progress) + Send + Sync> {
+        self.screen.progress()
+    }
 }
 
 /// What is unknown because the machine refused a thread is no answer about the lock.
@@ -163,27 +216,44 @@ fn print_json(report: &CheckReport) -> Result<(), Failure> {
 }
 
 fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
-    screen::print(terminal::check_table_within(report, screen::width()))?;
-    let mut first = None;
-    for trace in report
-        .results
-        .iter()
-        .filter_map(|result| result.trace.as_ref())
-    {
-        let path = write_trace(&args.traces, trace, args.itf)?;
-        first.get_or_insert((trace, path));
+    let width = screen::width();
+    if args.verbose {
+        screen::print(format_args!(
+            "\n{}",
+            terminal::check_table_within(report, width)
+        ))?;
     }
-    if let Some((trace, path)) = first {
-        let replay = format!("lockproof replay {}", shell::word(&path.to_string_lossy()));
-        let meaning = trace.property.as_deref().and_then(Property::parse);
-        let options = Story {
-            colour: true,
-            meaning: meaning.map(|property| property.info().meaning),
-            replay: Some(&replay),
-            ..Story::default()
-        };
-        screen::print(trace::story(trace, &options))?;
-        screen::print(format_args!("Every trace is in {}.", args.traces.display()))?;
+    screen::print(format_args!("\n{}", overview::check_summary(report, width)))?;
+    let mut written = 0;
+    for trace in report.results.iter().filter_map(|one| one.trace.as_ref()) {
+        write_trace(&args.traces, trace, args.itf)?;
+        written += 1;
+    }
+    if let Some(trace) = overview::worst(&report.results).and_then(|worst| worst.trace.as_ref()) {
+        tell(trace, &trace_path(&args.traces, trace))?;
+        let traces = words::plural(written, "trace");
+        screen::print(format_args!("{traces} in {}", args.traces.display()))?;
+    }
+    Ok(())
+}
+
+/// A violation as a story, why locks come to it, and what helps.
+fn tell(trace: &Trace, path: &Path) -> Result<(), Failure> {
+    let replay = format!("lockproof replay {}", shell::word(&path.to_string_lossy()));
+    let property = trace.property.as_deref().and_then(Property::parse);
+    let options = Story {
+        colour: true,
+        meaning: property.map(|property| property.info().meaning),
+        replay: Some(&replay),
+        ..Story::default()
+    };
+    screen::print(trace::story(trace, &options).trim_end())?;
+    if let Some(property) = property {
+        let (_, kind) = property.consequence();
+        let help = format!("What helps: {} ({})", kind.remedy, kind.source);
+        for text in [format!("Why: {}", kind.cause), help] {
+            screen::print(terminal::paragraph(&text, options.width))?;
+        }
     }
     Ok(())
 }
@@ -193,13 +263,17 @@ pub fn write_trace(folder: &Path, trace: &Trace, itf: bool) -> Result<PathBuf, F
     std::fs::create_dir_all(folder)
         .with_context(|| format!("failed to create the folder {}", folder.display()))
         .map_err(Failure::internal)?;
-    let path = folder.join(format!("{}.json", trace_name(trace)));
+    let path = trace_path(folder, trace);
     trace::write(&path, trace).map_err(Failure::internal)?;
     if itf {
         let path = path.with_extension("itf.json");
         trace::write_itf(&path, trace).map_err(Failure::internal)?;
     }
     Ok(path)
+}
+
+fn trace_path(folder: &Path, trace: &Trace) -> PathBuf {
+    folder.join(format!("{}.json", trace_name(trace)))
 }
 
 /// `token.mutual-exclusion-belief.client-pause`, or `.walk-7` for a walk.

@@ -100,6 +100,11 @@ impl Screen {
         self.bar.suspend(|| note(text));
     }
 
+    /// As [`print`], above the live line.
+    pub fn print(&self, text: impl Display) -> Result<(), Failure> {
+        self.bar.suspend(|| print(text))
+    }
+
     /// Takes the live line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
@@ -113,7 +118,9 @@ impl Observer for Screen {
 
     fn begins(&self, assumptions: &[Assumption]) {
         supervisor::begin_part();
-        self.say(&format!("exploring: {}", set_name(assumptions)));
+        self.bar
+            .set_prefix(format!("exploring: {}", set_name(assumptions)));
+        self.bar.set_message("");
     }
 
     fn shares(&self, sets: usize) {

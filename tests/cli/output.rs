@@ -105,7 +105,7 @@ fn ctrl_c_gives_what_is_known_so_far_as_unknown() {
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     err.read_line(&mut line).unwrap();
-    assert!(line.starts_with("exploring: "), "{line}");
+    assert!(line.starts_with("checking redlock "), "{line}");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let mut out = String::new();

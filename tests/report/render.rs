@@ -8,7 +8,7 @@ use crate::unpacked::unpacked;
 use lockproof_model::check::{CheckReport, CheckResult, SCHEMA, Verdict};
 use lockproof_report::model::{Agreement, Replays, Walks};
 use lockproof_report::{
-    Report, ReportError, html, json, junit, markdown, parse, render, terminal, write_all,
+    Report, ReportError, html, json, junit, markdown, overview, parse, render, terminal, write_all,
 };
 
 #[test]
@@ -236,8 +236,8 @@ fn rows_of_other_sizes_say_so() {
     );
 }
 
-#[test]
-fn the_check_table_reads_as_expected() {
+/// Three sets of faults: safe, safe, and broken with something unknown beside it.
+fn small_check() -> CheckReport {
     let trace = fixture("redlock-amnesia");
     let result = |property: &str, faults: usize, verdict| CheckResult {
         property: property.into(),
@@ -250,7 +250,7 @@ fn the_check_table_reads_as_expected() {
         seconds: 0.4,
         trace: (verdict == Verdict::Violated).then(|| trace.clone()),
     };
-    let check = CheckReport {
+    CheckReport {
         schema: SCHEMA.into(),
         lock: trace.lock.clone(),
         setup: trace.setup.clone(),
@@ -262,8 +262,30 @@ fn the_check_table_reads_as_expected() {
             result("mutual-exclusion-validity", 2, Verdict::Violated),
             result("deadlock-freedom", 2, Verdict::Unknown),
         ],
-    };
-    insta::assert_snapshot!(terminal::check_table(&check));
+    }
+}
+
+#[test]
+fn the_check_table_reads_as_expected() {
+    insta::assert_snapshot!(terminal::check_table(&small_check()));
+}
+
+#[test]
+fn a_check_is_a_line_a_set_and_a_sentence_of_the_lock() {
+    let check = small_check();
+    let sets = check
+        .results
+        .chunk_by(|one, other| one.assumptions == other.assumptions);
+    let lines: Vec<String> = sets.map(|set| overview::check_line(set, 3)).collect();
+    let told = format!(
+        "{}\n\n{}",
+        lines.join("\n"),
+        overview::check_summary(&check, 100)
+    );
+    let plain = anstream::adapter::strip_str(&told).to_string();
+    insta::assert_snapshot!(plain);
+    let worst = overview::worst(&check.results).unwrap();
+    assert_eq!(worst.property, "mutual-exclusion-validity");
 }
 
 #[test]

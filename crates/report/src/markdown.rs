@@ -9,7 +9,7 @@ use super::frontier::frontiers;
 use super::junit::replay_text;
 use super::matrix::{Matrix, sizes_text};
 use super::model::{Cell, Report, verdict_mark, verdict_word};
-use super::overview::Overview;
+use super::overview::{self, Overview};
 use super::scenario::{ScenarioRow, losses_words, percent};
 use super::terminal::{evidence, totals};
 
@@ -62,7 +62,8 @@ fn survival(report: &Report) -> String {
     if table.rows.is_empty() {
         return String::new();
     }
-    let names: Vec<String> = table.columns.iter().map(|set| text(set)).collect();
+    let columns = table.columns.iter();
+    let names: Vec<String> = columns.map(|column| text(&column.words)).collect();
     let mut out = format!(
         "\n## Which lock survives which fault\n\n| lock | breaks under | {} |\n|---|---|{}\n",
         names.join(" | "),
@@ -78,7 +79,10 @@ fn survival(report: &Report) -> String {
     for kind in table.consequences() {
         let _ = write!(out, ", {} {}", kind.code, kind.words);
     }
-    out.push('\n');
+    out += "\n\n";
+    for (lock, sentence) in overview::sentences(&table) {
+        let _ = writeln!(out, "- **{}** {}", text(&lock), text(&sentence));
+    }
     out
 }
 

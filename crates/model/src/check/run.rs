@@ -63,6 +63,9 @@ pub trait Observer {
     fn seconds(&self) -> f64;
     /// An assumption set is about to be explored.
     fn begins(&self, _assumptions: &[Assumption]) {}
+    /// An assumption set is answered: nothing about it changes any more. Sets under which the lock
+    /// is refused come last, and only if it is not refused under all.
+    fn answered(&self, _results: &[CheckResult]) {}
     /// So many sets, the next one included, share what is left of the time: from here on
     /// `should_stop` says so when the next one has used up its part. 0 takes that back.
     fn shares(&self, _sets: usize) {}
@@ -225,7 +228,7 @@ impl<'f> Checker<'f> {
         observer: &dyn Observer,
     ) -> Result<CheckReport, CheckError> {
         let mut cells: Vec<Option<Vec<CheckResult>>> = vec![None; sets.len()];
-        let mut refused = None;
+        let (mut refused, mut refused_at) = (None, Vec::new());
         let mut answered = sets.is_empty();
         for quick in self.passes(sets.len()) {
             let open = cheapest_first(sets, |place| cells[place].is_none(), quick.is_none());
@@ -234,11 +237,15 @@ impl<'f> Checker<'f> {
                 match self.check_within(quick, &sets[*place], observer) {
                     Err(error) if error.is_refusal() => {
                         cells[*place] = Some(self.unknown(&sets[*place], &error.to_string()));
+                        refused_at.push(*place);
                         refused.get_or_insert(error);
                     }
                     found => {
                         cells[*place] = found?;
                         answered = true;
+                        cells[*place]
+                            .iter()
+                            .for_each(|found| observer.answered(found));
                     }
                 }
             }
@@ -246,6 +253,11 @@ impl<'f> Checker<'f> {
         observer.shares(0);
         if let Some(error) = refused.filter(|_| !answered) {
             return Err(error);
+        }
+        for place in refused_at {
+            cells[place]
+                .iter()
+                .for_each(|found| observer.answered(found));
         }
         let results = cells.into_iter().flatten().flatten().collect();
         Ok(CheckReport {

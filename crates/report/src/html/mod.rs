@@ -26,7 +26,7 @@ use sha2::{Digest, Sha256};
 use super::frontier::{LockFrontier, frontiers};
 use super::matrix::{Matrix, sizes_text};
 use super::model::Report;
-use super::overview::{Met, Overview};
+use super::overview::{self, Met, Overview};
 use super::page::templates;
 use super::scenario_view::{ScenarioView, scenarios};
 use super::{ReportError, diagram, lattice};
@@ -102,6 +102,7 @@ struct Page<'a> {
 struct OverviewView<'a> {
     columns: Vec<String>,
     rows: Vec<SurvivalView<'a>>,
+    sentences: Vec<(String, String)>,
     kinds: Vec<KindView>,
 }
 
@@ -249,14 +250,19 @@ fn overview_view<'a>(report: &'a Report, packs: &BTreeMap<&str, usize>) -> Overv
             cell: met.cell,
         })
     };
+    let sentences = overview::sentences(&table);
     let rows = table.rows.into_iter().map(|row| SurvivalView {
         lock: row.lock,
         pack: packs.get(row.lock).copied().unwrap_or(0),
         counted: row.counted(),
         cells: row.met.iter().copied().map(met).collect(),
     });
+    let columns: Vec<String> = (table.columns.iter())
+        .map(|column| column.words.clone())
+        .collect();
     OverviewView {
-        columns: table.columns,
+        columns,
+        sentences,
         rows: rows.collect(),
         kinds,
     }

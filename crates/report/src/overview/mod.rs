@@ -4,24 +4,46 @@
 //! the head of every rendering, arranged here once. What a consequence is called, and how bad it is,
 //! stands in the model's catalogue; a property that this version does not know counts as the worst.
 
+mod check;
+mod sentence;
+mod text;
+
 use std::collections::BTreeMap;
 
-use lockproof_model::check::Verdict;
 use lockproof_model::check::frontier::is_usual;
+use lockproof_model::check::{CheckReport, CheckResult, Verdict};
 use lockproof_model::world::catalogue::{CONSEQUENCES, Consequence, Property};
 use lockproof_trace::{Assumption, words};
-use unicode_width::UnicodeWidthStr;
 
 use super::matrix::sizes_text;
 use super::model::{Agreement, Cell, Report};
+
+pub use check::{check_line, check_summary, worst};
+pub use sentence::sentences;
+pub use text::text;
+
+/// One answer about a lock, of a report or of a check.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Finding<'r> {
+    lock: &'r str,
+    property: &'r str,
+    set: &'r [Assumption],
+    ttl_ticks: u32,
+    verdict: Verdict,
+    contradicted: bool,
+    /// Of the trace that violates the property.
+    steps: Option<usize>,
+}
 
 /// What happens to a lock under a set of faults.
 #[derive(Clone, Copy, Debug)]
 pub struct Met<'r> {
     /// The worst of it.
     pub what: What<'r>,
-    /// A cell in [`Report::cells`] that says so.
+    /// The answer that says so: a place in [`Report::cells`], or in the results of a check.
     pub cell: usize,
+    /// Steps of the trace that shows it, if there is one: of several, the fewest.
+    pub steps: Option<usize>,
 }
 
 /// See [`Met`].
@@ -50,12 +72,20 @@ pub struct OverviewRow<'r> {
     pub of: usize,
 }
 
+/// A set of faults.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// In words: budgets and sizes are told where they are not the usual ones of their lease.
+    pub words: String,
+    /// How many faults it has.
+    pub faults: usize,
+}
+
 /// The whole table: the locks that survive most come first.
 #[derive(Clone, Debug)]
 pub struct Overview<'r> {
-    /// The sets of faults in words, smaller ones first. Budgets and sizes are told where they are not
-    /// the usual ones of their lease.
-    pub columns: Vec<String>,
+    /// The sets of faults, smaller ones first.
+    pub columns: Vec<Column>,
     /// The locks.
     pub rows: Vec<OverviewRow<'r>>,
 }
@@ -77,32 +107,94 @@ fn rank(property: &str) -> Option<usize> {
     consequence(property).map(|(rank, _)| rank)
 }
 
+impl<'r> Finding<'r> {
+    fn of_result(report: &'r CheckReport, result: &'r CheckResult) -> Finding<'r> {
+        Finding {
+            lock: &report.lock.name,
+            property: &result.property,
+            set: &result.assumptions,
+            ttl_ticks: check::ttl_ticks(&report.setup),
+            verdict: result.verdict,
+            contradicted: false,
+            steps: result.trace.as_ref().map(|trace| trace.length()),
+        }
+    }
+
+    fn of_cell(cell: &'r Cell, steps: Option<usize>) -> Finding<'r> {
+        Finding {
+            lock: &cell.lock,
+            property: &cell.property,
+            set: &cell.assumptions,
+            ttl_ticks: cell.sizes.ttl_ticks,
+            verdict: cell.verdict,
+            contradicted: cell.agreement() == Agreement::Contradicted,
+            steps,
+        }
+    }
+
+    fn met(&self, cell: usize) -> Met<'r> {
+        let what = match (self.contradicted, self.verdict) {
+            (true, _) => What::Contradicted,
+            (_, Verdict::Holds) => What::Safe,
+            (_, Verdict::Unknown) => What::Unknown,
+            (_, Verdict::Violated) => What::Breaks(self.property),
+        };
+        Met {
+            what,
+            cell,
+            steps: self.steps,
+        }
+    }
+}
+
 impl<'r> Overview<'r> {
     /// Arranges all cells of a report.
     pub fn new(report: &'r Report) -> Overview<'r> {
+        let traces = report.counterexamples.iter();
+        let lengths: BTreeMap<&str, usize> = traces
+            .map(|one| (one.id.as_str(), one.trace.length()))
+            .collect();
+        let steps = |cell: &Cell| {
+            let id = cell.counterexample.as_deref()?;
+            lengths.get(id).copied()
+        };
+        let cells = report.cells.iter();
+        Overview::of(cells.map(|cell| Finding::of_cell(cell, steps(cell))))
+    }
+
+    /// Arranges all answers of a check.
+    pub fn of_check(report: &'r CheckReport) -> Overview<'r> {
+        let results = report.results.iter();
+        Overview::of(results.map(|result| Finding::of_result(report, result)))
+    }
+
+    fn of(findings: impl Iterator<Item = Finding<'r>>) -> Overview<'r> {
         // Places by name, in order of first appearance; columns with the size of their set.
-        let mut columns: Vec<(usize, String)> = Vec::new();
+        let mut columns: Vec<Column> = Vec::new();
         let mut locks: Vec<&str> = Vec::new();
         let (mut of_set, mut of_lock) = (BTreeMap::new(), BTreeMap::new());
         let mut met: BTreeMap<(usize, usize), Met> = BTreeMap::new();
-        for (at, cell) in report.cells.iter().enumerate() {
-            let row = *of_lock.entry(cell.lock.as_str()).or_insert_with(|| {
-                locks.push(&cell.lock);
+        for (at, finding) in findings.enumerate() {
+            let row = *of_lock.entry(finding.lock).or_insert_with(|| {
+                locks.push(finding.lock);
                 locks.len() - 1
             });
-            let words = set_words(&cell.assumptions, cell.sizes.ttl_ticks);
+            let words = set_words(finding.set, finding.ttl_ticks);
             let column = *of_set.entry(words).or_insert_with_key(|words| {
-                columns.push((cell.assumptions.len(), words.clone()));
+                columns.push(Column {
+                    words: words.clone(),
+                    faults: finding.set.len(),
+                });
                 columns.len() - 1
             });
-            let found = of_cell(at, cell);
+            let found = finding.met(at);
             let known = met.entry((row, column)).or_insert(found);
             if found.order() < known.order() {
                 *known = found;
             }
         }
         let mut order: Vec<usize> = (0..columns.len()).collect();
-        order.sort_by_key(|column| columns[*column].0);
+        order.sort_by_key(|column| columns[*column].faults);
         let row = |(row, lock): (usize, &&'r str)| {
             let cells = order.iter().map(|column| met.get(&(row, *column)).copied());
             OverviewRow::new(lock, cells.collect())
@@ -113,7 +205,7 @@ impl<'r> Overview<'r> {
             let share = (one.breaks * other.of).cmp(&(other.breaks * one.of));
             share.then(other.of.cmp(&one.of))
         });
-        let columns = order.iter().map(|column| columns[*column].1.clone());
+        let columns = order.iter().map(|column| columns[*column].clone());
         Overview {
             columns: columns.collect(),
             rows,
@@ -139,26 +231,17 @@ impl<'r> Overview<'r> {
     }
 }
 
-fn of_cell(cell: usize, answer: &Cell) -> Met<'_> {
-    let what = match (answer.agreement(), answer.verdict) {
-        (Agreement::Contradicted, _) => What::Contradicted,
-        (_, Verdict::Holds) => What::Safe,
-        (_, Verdict::Unknown) => What::Unknown,
-        (_, Verdict::Violated) => What::Breaks(&answer.property),
-    };
-    Met { what, cell }
-}
-
 impl Met<'_> {
     /// The worse, the smaller: a contradiction, then violations by their consequences, then what is
-    /// not known.
-    fn order(&self) -> (u8, Option<usize>) {
-        match self.what {
+    /// not known. Of the same the one with the shorter trace comes first.
+    fn order(&self) -> (u8, Option<usize>, usize) {
+        let (kind, rank) = match self.what {
             What::Contradicted => (0, None),
             What::Breaks(property) => (1, rank(property)),
             What::Unknown => (2, None),
             What::Safe => (3, None),
-        }
+        };
+        (kind, rank, self.steps.unwrap_or(usize::MAX))
     }
 
     /// Some property is violated, or contradicted.
@@ -231,18 +314,10 @@ pub fn line(cells: &[Cell], sizes_too: bool, seconds: f64) -> String {
     let Some(first) = cells.first() else {
         return String::new();
     };
-    let mut sets: Vec<(&[Assumption], Met)> = Vec::new();
-    for (at, cell) in cells.iter().enumerate() {
-        let met = of_cell(at, cell);
-        match sets.iter_mut().find(|(set, _)| *set == cell.assumptions) {
-            Some((_, known)) if met.order() < known.order() => *known = met,
-            Some(_) => {}
-            None => sets.push((&cell.assumptions, met)),
-        }
-    }
-    let of = sets.len();
-    let met = sets.into_iter().map(|(_, met)| Some(met)).collect();
-    let row = OverviewRow::new(&first.lock, met);
+    let table = Overview::of(cells.iter().map(|cell| Finding::of_cell(cell, None)));
+    let Some(row) = table.rows.first() else {
+        return String::new();
+    };
     let worst = row.worst().filter(Met::is_bad);
     let worst = worst.map_or(String::new(), |met| format!(", {} the worst", met.words()));
     let count = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
@@ -251,8 +326,9 @@ pub fn line(cells: &[Cell], sizes_too: bool, seconds: f64) -> String {
         name += &format!(" ({})", sizes_text(first.sizes));
     }
     format!(
-        "{name}: breaks under {} of {of}{worst}; {} hold, {} violated, {} unknown; {seconds:.1} s",
+        "{name}: breaks under {} of {}{worst}; {} hold, {} violated, {} unknown; {seconds:.1} s",
         row.breaks,
+        row.of,
         count(Verdict::Holds),
         count(Verdict::Violated),
         count(Verdict::Unknown),
@@ -263,95 +339,11 @@ pub fn line(cells: &[Cell], sizes_too: bool, seconds: f64) -> String {
 /// ones of a lease of so many ticks.
 fn set_words(set: &[Assumption], ttl_ticks: u32) -> String {
     if set.is_empty() {
-        return "no faults".into();
+        return sentence::NO_FAULTS.into();
     }
     let name = |one: &Assumption| match is_usual(one, ttl_ticks) {
         true => words::printable(&one.name),
         false => words::assumption(one),
     };
     set.iter().map(name).collect::<Vec<_>>().join(" + ")
-}
-
-/// The table for a terminal: a number a column, and below it what the numbers and the letters mean.
-/// A table that is wider than `width` columns is continued in another one.
-pub fn text(report: &Report, width: usize) -> String {
-    let table = Overview::new(report);
-    if table.rows.is_empty() {
-        return String::new();
-    }
-    let name = table
-        .rows
-        .iter()
-        .map(|row| words::printable(row.lock).width());
-    let name = name.max().unwrap_or(0).max("lock".len());
-    let counts = table.rows.iter().map(|row| row.counted().len());
-    let counts = counts.max().unwrap_or(0).max("breaks".len());
-    let fits = width.saturating_sub(name + counts + 2) / COLUMN;
-    let mut out = String::new();
-    let columns: Vec<usize> = (0..table.columns.len()).collect();
-    for (part, columns) in columns
-        .chunks(fits.clamp(1, columns.len().max(1)))
-        .enumerate()
-    {
-        if part > 0 {
-            out.push('\n');
-        }
-        let numbers: String = (columns.iter())
-            .map(|at| format!("{:>COLUMN$}", at + 1))
-            .collect();
-        out += &format!("{:<name$}  {:>counts$}{numbers}\n", "lock", "breaks");
-        for row in &table.rows {
-            let cells = columns.iter().map(|at| {
-                let code = row.met[*at].map_or("·", |met| met.code());
-                // Marks are of several bytes and one column.
-                format!("{}{code}", " ".repeat(COLUMN - code.width().min(COLUMN)))
-            });
-            let shown = words::printable(row.lock);
-            let gap = " ".repeat(name - shown.width());
-            let cells: String = cells.collect();
-            out += &format!("{shown}{gap}  {:>counts$}{cells}\n", row.counted());
-        }
-    }
-    out + "\n" + &legend(&table, width)
-}
-
-/// Columns of the terminal that a cell takes.
-const COLUMN: usize = 3;
-
-/// What the numbers and the letters of the table mean.
-fn legend(table: &Overview, width: usize) -> String {
-    let sets = table.columns.iter().enumerate().map(|(at, set)| {
-        let (breaks, of) = table.column_counts(at);
-        format!("{:>2} {set} ({breaks} of {of})", at + 1)
-    });
-    let letters = table.consequences();
-    let letters = letters
-        .iter()
-        .map(|row| format!("{} {}", row.code, row.words));
-    let marks = ["✓ safe", "· not asked", "? unknown"].map(str::to_owned);
-    let letters: Vec<String> = letters.chain(marks).collect();
-    format!(
-        "{}\n{}",
-        in_columns(&sets.collect::<Vec<_>>(), width),
-        in_columns(&letters, width)
-    )
-}
-
-/// Entries one below the other, in as many columns as fit.
-fn in_columns(entries: &[String], width: usize) -> String {
-    let widest = entries.iter().map(|one| one.width()).max().unwrap_or(0) + 2;
-    let columns = (width.min(160) / widest).clamp(1, entries.len().max(1));
-    let lines = entries.len().div_ceil(columns);
-    let mut out = String::new();
-    for line in 0..lines {
-        let of_line: Vec<&String> = entries.iter().skip(line).step_by(lines.max(1)).collect();
-        for (place, one) in of_line.iter().enumerate() {
-            out += one;
-            if place + 1 < of_line.len() {
-                out += &" ".repeat(widest - one.width());
-            }
-        }
-        out.push('\n');
-    }
-    out
 }

@@ -1,0 +1,127 @@
+//! What `lockproof check` tells: a line a set of faults, and what they say together.
+
+use anstyle::{AnsiColor, Style};
+use lockproof_model::check::{CheckReport, CheckResult, Verdict};
+use lockproof_trace::{Setup, words};
+use unicode_width::UnicodeWidthStr;
+
+use super::super::terminal::wrapped;
+use super::{Overview, consequence_words, rank, sentences, set_words};
+
+/// Columns of the names of sets; a longer one moves its line's rest to the right.
+const NAME: usize = 26;
+/// Columns of the numbers of states.
+const STATES: usize = 12;
+
+/// What came of one set of faults, in a line: `✗ client-pause   4 720 states  two believers in 14
+/// steps, lost update in 17`. Colours are ANSI escape sequences. A lease of so many ticks tells which
+/// budgets and sizes are the usual ones, and not said.
+pub fn check_line(results: &[CheckResult], ttl_ticks: u32) -> String {
+    let Some(first) = results.first() else {
+        return String::new();
+    };
+    let violated = violations(results);
+    let open = results.iter().find_map(|result| result.reason.as_deref());
+    let (mark, colour) = match (violated.is_empty(), open) {
+        (false, _) => ("✗", AnsiColor::Red),
+        (true, Some(_)) => ("?", AnsiColor::Yellow),
+        (true, None) => ("✓", AnsiColor::Green),
+    };
+    let mut said = match violated.is_empty() {
+        false => told(&violated),
+        true if open.is_none() => "safe".to_owned(),
+        true => String::new(),
+    };
+    if let Some(reason) = open {
+        let unknown = results.iter().filter(|one| one.verdict == Verdict::Unknown);
+        let gap = if said.is_empty() { "" } else { "; " };
+        said += &format!(
+            "{gap}{} unknown: {}",
+            unknown.count(),
+            words::shorten(&words::printable(reason), 80)
+        );
+    }
+    let name = set_words(&first.assumptions, ttl_ticks);
+    let states = results.iter().map(|result| result.states).max();
+    let states = words::thousands(states.unwrap_or(0));
+    let style = Style::new().fg_color(Some(colour.into()));
+    let gap = " ".repeat(NAME.saturating_sub(name.width()));
+    format!("{style}{mark}{style:#} {name}{gap} {states:>STATES$} states  {style}{said}{style:#}")
+}
+
+/// The properties that are violated, the worst first.
+fn violations(results: &[CheckResult]) -> Vec<&CheckResult> {
+    let violated = |result: &&CheckResult| result.verdict == Verdict::Violated;
+    let mut found: Vec<&CheckResult> = results.iter().filter(violated).collect();
+    found.sort_by_key(|result| rank(&result.property));
+    found
+}
+
+/// `two believers in 14 steps, lost update in 17`.
+fn told(violated: &[&CheckResult]) -> String {
+    let each = violated.iter().enumerate().map(|(place, result)| {
+        let words = consequence_words(&result.property);
+        let steps = result.trace.as_ref().map(|trace| trace.length() as u32);
+        match (place, steps) {
+            (_, None) => words,
+            (0, Some(steps)) => format!("{words} in {}", words::plural(steps, "step")),
+            (_, Some(steps)) => format!("{words} in {steps}"),
+        }
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// What the whole check says: a sentence about the lock that can be quoted, which property each
+/// kind of violation belongs to, and what is to be known of the verdicts.
+pub fn check_summary(report: &CheckReport, width: usize) -> String {
+    let table = Overview::of_check(report);
+    let mut out = String::new();
+    for (lock, sentence) in sentences(&table) {
+        out += &wrapped("", &format!("{lock} {sentence}"), width);
+    }
+    let kinds = kinds(report);
+    if !kinds.is_empty() {
+        out += &wrapped("", &format!("violated: {}", kinds.join(", ")), width);
+    }
+    for warning in &report.warnings {
+        out += &wrapped(
+            "",
+            &format!("warning: {}", words::printable(warning)),
+            width,
+        );
+    }
+    out
+}
+
+/// `mutual-exclusion-belief (two believers)`, the worst first.
+fn kinds(report: &CheckReport) -> Vec<String> {
+    let mut properties: Vec<&str> = Vec::new();
+    for result in violations(&report.results) {
+        if !properties.contains(&result.property.as_str()) {
+            properties.push(&result.property);
+        }
+    }
+    let kind = |property: &&str| {
+        let id = words::printable(property);
+        format!("{id} ({})", consequence_words(property))
+    };
+    properties.iter().map(kind).collect()
+}
+
+/// The trace to be told first: of the worst violations the shortest.
+pub fn worst(results: &[CheckResult]) -> Option<&CheckResult> {
+    let mut shown: Vec<&CheckResult> = violations(results);
+    shown.retain(|result| result.trace.is_some());
+    let length = |result: &CheckResult| result.trace.as_ref().map(|trace| trace.length());
+    shown.into_iter().min_by_key(|result| {
+        let faults = result.assumptions.len();
+        (rank(&result.property), length(result), faults)
+    })
+}
+
+/// The lease in ticks, as budgets and sizes are counted.
+pub(super) fn ttl_ticks(setup: &Setup) -> u32 {
+    let tick = setup.tick_ms.max(1);
+    let ticks = setup.ttl_ms.saturating_add(tick - 1) / tick;
+    u32::try_from(ticks).unwrap_or(u32::MAX)
+}
