@@ -18,6 +18,7 @@ mod input;
 mod installed;
 mod lock_pages;
 mod machine_limits;
+mod messages;
 mod mutate;
 mod output;
 mod own_network;
