@@ -7,6 +7,7 @@
 mod attach;
 mod check;
 mod ci;
+mod compare;
 mod completions;
 mod doctor;
 mod explore;
@@ -144,6 +145,8 @@ struct Cli {
 enum Command {
     /// Model-check a lock: prove it or find the shortest way to break it
     Check(check::Args),
+    /// Compare two locks: what each survives that the other does not
+    Compare(compare::Args),
     /// Find which faults together break a lock, and under which it holds
     Frontier(frontier::Args),
     /// Change a lock in small ways, and list the changes that no property notices
@@ -216,6 +219,7 @@ fn caught(command: Command) -> Ended {
 fn run(command: Command) -> Ended {
     match command {
         Command::Check(args) => check::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Walk(args) => walk::run(args),
         Command::Run(args) => run::run(args),

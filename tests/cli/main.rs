@@ -11,6 +11,7 @@ mod history_support;
 mod attach;
 mod attach_put_back;
 mod attach_refused;
+mod compare;
 mod ended_early;
 mod frontier;
 mod history;

@@ -77,7 +77,7 @@ fn frontier_lines(report: &Report, width: usize) -> String {
 }
 
 /// Lines of at most so many columns where words allow it; those after the first are indented.
-fn wrapped(indent: &str, text: &str, width: usize) -> String {
+pub(super) fn wrapped(indent: &str, text: &str, width: usize) -> String {
     let mut out = indent.to_owned();
     let mut used = indent.len();
     for (place, word) in text.split(' ').enumerate() {
