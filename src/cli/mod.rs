@@ -15,6 +15,7 @@ mod folder;
 mod free;
 mod frontier;
 mod history;
+mod init;
 mod list;
 mod machine;
 mod mutate;
@@ -143,6 +144,8 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Write a lock file to begin with, what CI needs to guard it, and say how to go on
+    Init(init::Args),
     /// Model-check a lock: prove it or find the shortest way to break it
     Check(check::Args),
     /// Compare two locks: what each survives that the other does not
@@ -218,6 +221,7 @@ fn caught(command: Command) -> Ended {
 
 fn run(command: Command) -> Ended {
     match command {
+        Command::Init(args) => init::run(args),
         Command::Check(args) => check::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Replay(args) => replay::run(args),

@@ -220,7 +220,29 @@ pub fn scenario(name: &str) -> Result<Scenario, Failure> {
         Some(text) => return Scenario::parse(text, name).map_err(Failure::internal),
         None => scenario_text(name)?,
     };
-    Scenario::parse(&text, name).map_err(Failure::usage)
+    let scenario = Scenario::parse(&text, name).map_err(Failure::usage)?;
+    for (lock, expected) in &scenario.expect {
+        if let Some(file) = &expected.file {
+            called(name, lock, file)?;
+        }
+    }
+    Ok(scenario)
+}
+
+/// The lock file of a scenario's table is called as the table is.
+fn called(scenario: &str, lock: &str, file: &str) -> Result<(), Failure> {
+    let found = load(file).map_err(|failure| {
+        failure.context(format!(
+            "{scenario}: [expect.{lock}]: failed to load its lock"
+        ))
+    })?;
+    if found.name == lock {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow!(
+        "{scenario}: [expect.{lock}]: the lock of {file} is called `{real}`; call the table [expect.{real}]",
+        real = found.name,
+    )))
 }
 
 fn scenario_text(name: &str) -> Result<String, Failure> {

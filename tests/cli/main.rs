@@ -15,6 +15,7 @@ mod compare;
 mod ended_early;
 mod frontier;
 mod history;
+mod init;
 mod input;
 mod installed;
 mod lock_pages;
