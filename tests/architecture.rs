@@ -15,7 +15,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("history", &["input"]),
     ("trace", &["input", "redis"]),
     ("lock", &["input", "lua", "redis", "trace"]),
-    ("world", &["lock", "lua", "redis", "trace"]),
+    ("world", &["input", "lock", "lua", "redis", "trace"]),
     ("check", &["lock", "lua", "redis", "trace", "world"]),
     ("lab", &["redis", "trace"]),
     ("worker", &["lab", "lock", "redis", "trace"]),

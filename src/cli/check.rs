@@ -33,7 +33,8 @@ pub enum Format {
 pub struct Args {
     #[command(flatten)]
     lock: LockArgs,
-    /// Answer for this property only (repeatable)
+    /// Answer for this property only, or for those that begin with these words, such as
+    /// `mutual-exclusion` (repeatable)
     #[arg(long, value_delimiter = ',')]
     property: Vec<String>,
     /// Give up beyond this many states in one exploration
@@ -166,7 +167,7 @@ impl Observer for Lines<'_> {
 }
 
 /// What is unknown because the machine refused a thread is no answer about the lock.
-fn refused(results: &[CheckResult]) -> Result<(), Failure> {
+pub fn refused(results: &[CheckResult]) -> Result<(), Failure> {
     let mut reasons = results.iter().filter_map(|result| result.reason.as_ref());
     match reasons.find(|reason| machine::refusal(reason).is_some()) {
         Some(reason) => Err(Failure::internal(anyhow::anyhow!("{reason}"))),
@@ -276,7 +277,8 @@ fn trace_path(folder: &Path, trace: &Trace) -> PathBuf {
     folder.join(format!("{}.json", trace_name(trace)))
 }
 
-/// `token.mutual-exclusion-belief.client-pause`, or `.walk-7` for a walk.
+/// `token.mutual-exclusion-belief.client-pause`, or `.walk-7` for a walk. Where that is too long
+/// the set is a number of faults and the lock's name is cut; digits tell it from others then.
 pub fn trace_name(trace: &Trace) -> String {
     let what = match (&trace.property, trace.seed) {
         (Some(property), _) => property.clone(),
@@ -288,20 +290,26 @@ pub fn trace_name(trace: &Trace) -> String {
         .iter()
         .map(|one| one.name.as_str())
         .collect();
-    let set = if set.is_empty() {
-        "none".into()
-    } else {
-        set.join("+")
+    let set = match set.as_slice() {
+        [] => "none".into(),
+        names => names.join("+"),
     };
     let name = format!("{}.{what}.{set}", trace.lock.name);
     if name.len() <= TRACE_NAME_BYTES {
         return name;
     }
-    let digest = Sha256::digest(set.as_bytes());
+    let digest = Sha256::digest(name.as_bytes());
     let digest = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
-    let faults = trace.assumptions.len();
-    format!("{}.{what}.{faults}-faults-{digest:08x}", trace.lock.name)
+    let set = match trace.assumptions.len() {
+        0 | 1 => set,
+        faults => format!("{faults}-faults"),
+    };
+    let rest = format!(".{what}.{set}-{digest:08x}");
+    let room = TRACE_NAME_BYTES.saturating_sub(rest.len());
+    let lock = &trace.lock.name[..trace.lock.name.floor_char_boundary(room)];
+    format!("{lock}{rest}")
 }
 
-/// A file's name has at most 255 bytes; some are left for its ending.
-const TRACE_NAME_BYTES: usize = 200;
+/// The longest name of a trace without its ending, which is `.json` or `.itf.json`: a path in a folder
+/// still fits a line.
+const TRACE_NAME_BYTES: usize = 90;

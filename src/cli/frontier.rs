@@ -26,7 +26,8 @@ const SCHEMA: &str = "lockproof.frontier/1";
 pub struct Args {
     #[command(flatten)]
     lock: LockArgs,
-    /// Answer for this property only (repeatable)
+    /// Answer for this property only, or for those that begin with these words, such as
+    /// `mutual-exclusion` (repeatable)
     #[arg(long, value_delimiter = ',')]
     property: Vec<String>,
     /// Sets of at most so many faults

@@ -1,8 +1,7 @@
 //! `lockproof list`: what can be checked.
 
 use clap::ValueEnum;
-use comfy_table::Table;
-use comfy_table::presets;
+use comfy_table::{ContentArrangement, Table, presets};
 use lockproof_lab::nemesis;
 use lockproof_model::lock::{LockFile, SETUPS, builtin_names};
 use lockproof_model::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
@@ -53,13 +52,18 @@ pub fn run(args: Args) -> Ended {
     Ok(Exit::Fine)
 }
 
+/// No line of a list is wider, in columns.
+const WIDTH_MAX: usize = 100;
+
 fn section(title: &str, rows: Vec<[String; 2]>) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(screen::width().min(WIDTH_MAX) as u16);
     for row in rows {
         table.add_row(row);
     }
-    screen::print(format_args!("{title}\n{table}\n"))
+    screen::print(format_args!("{title}\n{}\n", table.trim_fmt()))
 }
 
 fn locks() -> Result<Vec<[String; 2]>, Failure> {

@@ -7,6 +7,7 @@
 mod attach;
 mod check;
 mod ci;
+mod compare;
 mod completions;
 mod doctor;
 mod explore;
@@ -14,6 +15,7 @@ mod folder;
 mod free;
 mod frontier;
 mod history;
+mod init;
 mod list;
 mod machine;
 mod mutate;
@@ -142,8 +144,12 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Write a lock file to begin with, what CI needs to guard it, and say how to go on
+    Init(init::Args),
     /// Model-check a lock: prove it or find the shortest way to break it
     Check(check::Args),
+    /// Compare two locks: what each survives that the other does not
+    Compare(compare::Args),
     /// Find which faults together break a lock, and under which it holds
     Frontier(frontier::Args),
     /// Change a lock in small ways, and list the changes that no property notices
@@ -215,7 +221,9 @@ fn caught(command: Command) -> Ended {
 
 fn run(command: Command) -> Ended {
     match command {
+        Command::Init(args) => init::run(args),
         Command::Check(args) => check::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Walk(args) => walk::run(args),
         Command::Run(args) => run::run(args),

@@ -16,7 +16,8 @@ use super::{Ended, Exit, Failure, signals, supervisor};
 pub struct Args {
     #[command(flatten)]
     lock: LockArgs,
-    /// Compare the verdicts on this property only (repeatable)
+    /// Compare the verdicts on this property only, or on those that begin with these words, such as
+    /// `mutual-exclusion` (repeatable)
     #[arg(long, value_delimiter = ',')]
     property: Vec<String>,
     /// Give up beyond this many states in one exploration

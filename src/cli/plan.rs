@@ -23,7 +23,8 @@ const LOADING: Duration = Duration::from_secs(30);
 pub struct LockArgs {
     /// A lock file, or the name of a built-in lock
     pub lock: String,
-    /// One assumption set: these fault switches together (comma separated)
+    /// One assumption set: these fault switches together (comma separated); `none` is the set
+    /// without faults
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub assume: Vec<String>,
     /// One assumption set: every fault switch that can be on beside the others
@@ -219,7 +220,29 @@ pub fn scenario(name: &str) -> Result<Scenario, Failure> {
         Some(text) => return Scenario::parse(text, name).map_err(Failure::internal),
         None => scenario_text(name)?,
     };
-    Scenario::parse(&text, name).map_err(Failure::usage)
+    let scenario = Scenario::parse(&text, name).map_err(Failure::usage)?;
+    for (lock, expected) in &scenario.expect {
+        if let Some(file) = &expected.file {
+            called(name, lock, file)?;
+        }
+    }
+    Ok(scenario)
+}
+
+/// The lock file of a scenario's table is called as the table is.
+fn called(scenario: &str, lock: &str, file: &str) -> Result<(), Failure> {
+    let found = load(file).map_err(|failure| {
+        failure.context(format!(
+            "{scenario}: [expect.{lock}]: failed to load its lock"
+        ))
+    })?;
+    if found.name == lock {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow!(
+        "{scenario}: [expect.{lock}]: the lock of {file} is called `{real}`; call the table [expect.{real}]",
+        real = found.name,
+    )))
 }
 
 fn scenario_text(name: &str) -> Result<String, Failure> {
@@ -272,30 +295,55 @@ fn near(trace: &Path) -> Vec<LockFile> {
         .collect()
 }
 
-/// The properties with these ids; none if none is named, which then are the usual ones
-/// ([`Plan::asked`]).
-pub fn properties(ids: &[String]) -> Result<Vec<Property>, Failure> {
-    let known: Vec<&str> = PROPERTIES.iter().map(|info| info.id).collect();
-    ids.iter()
-        .map(|id| {
-            Property::parse(id).ok_or_else(|| {
-                Failure::usage(anyhow!(
-                    "there is no property `{id}`; {}",
-                    nearest::hint(id, &known)
-                ))
-            })
-        })
-        .collect()
+/// The properties with these ids, or that begin with these words (`mutual-exclusion` means the
+/// three that do), each once; none if none is named, which then are the usual ones
+/// ([`LockPlan::asked`]).
+pub fn properties(names: &[String]) -> Result<Vec<Property>, Failure> {
+    let mut properties = Vec::new();
+    for name in names {
+        for property in family(name).map_err(Failure::usage)? {
+            if !properties.contains(&property) {
+                properties.push(property);
+            }
+        }
+    }
+    Ok(properties)
+}
+
+/// The property of this id, or else all that begin with these words.
+fn family(name: &str) -> anyhow::Result<Vec<Property>> {
+    if let Some(property) = Property::parse(name) {
+        return Ok(vec![property]);
+    }
+    let begins = PROPERTIES
+        .iter()
+        .filter(|info| nearest::begins_with(info.id, name));
+    let family: Vec<Property> = begins.map(|info| info.property).collect();
+    if family.is_empty() {
+        let known: Vec<&str> = PROPERTIES.iter().map(|info| info.id).collect();
+        bail!(
+            "there is no property `{name}`; {}",
+            nearest::hint(name, &known)
+        );
+    }
+    Ok(family)
 }
 
 /// The fault switches with these ids, in catalogue order, each once.
 pub fn parse_faults(ids: &[String]) -> anyhow::Result<Vec<Fault>> {
+    let ids = ids.iter().map(|id| id.trim()).filter(|id| !id.is_empty());
+    let ids: Vec<&str> = ids.collect();
+    if ids.contains(&"none") {
+        if ids.iter().any(|id| *id != "none") {
+            bail!(
+                "`none` is the set without faults, and stands alone; drop it, or check twice: with \
+                 --assume none, and with the faults"
+            );
+        }
+        return Ok(Vec::new());
+    }
     let mut faults = Vec::new();
-    for id in ids
-        .iter()
-        .map(|id| id.trim())
-        .filter(|id| !id.is_empty() && *id != "none")
-    {
+    for id in ids {
         faults.push(parse_fault(id)?);
     }
     faults.sort();
@@ -348,6 +396,34 @@ mod tests {
             error.to_string().contains("did you mean `client-pause`?"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_part_of_several_assumptions_is_told_all_of_them() {
+        let error = parse_faults(&["pause".into()]).unwrap_err();
+        let all = "did you mean one of client-pause, node-pause?";
+        assert!(error.to_string().contains(all), "{error}");
+    }
+
+    fn ids(names: &[&str]) -> Vec<&'static str> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let found = properties(&names).unwrap();
+        found.iter().map(|property| property.info().id).collect()
+    }
+
+    #[test]
+    fn the_words_that_properties_begin_with_mean_all_of_them_and_each_once() {
+        let all = [
+            "mutual-exclusion-belief",
+            "mutual-exclusion-validity",
+            "mutual-exclusion-effect",
+        ];
+        assert_eq!(ids(&["mutual-exclusion"]), all);
+        assert_eq!(ids(&["mutual-exclusion", "mutual-exclusion-effect"]), all);
+        // A whole id is that property, though another one begins with it.
+        assert_eq!(ids(&["no-orphan"]), ["no-orphan"]);
+        let error = properties(&["validity".into()]).unwrap_err().to_string();
+        assert!(error.contains("`mutual-exclusion-validity`"), "{error}");
     }
 
     #[test]

@@ -324,7 +324,7 @@ fn add(
         runtime: &real.runtime,
         audience: &Viewer,
     };
-    let played = session.play(&plan::load(lock)?);
+    let played = session.play(&plan::load(scenario.lock_file(lock))?);
     let (outcomes, failed) = played.map_err(free::failure)?;
     // What stands between clients and servers may differ: replays need to hold
     // single requests, which only the embedded proxy can.

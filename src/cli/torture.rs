@@ -70,7 +70,7 @@ pub fn run(args: Args) -> Ended {
     // All are read before the first runs: a mistake is told at once.
     let locks = names
         .iter()
-        .map(|name| plan::load(name))
+        .map(|name| plan::load(scenario.lock_file(name)))
         .collect::<Result<Vec<_>, _>>()?;
     let real = args.real.find()?;
     signals::in_order();

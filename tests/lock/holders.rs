@@ -113,22 +113,23 @@ fn a_question_answers_yes_or_no_or_not_at_all() {
 
 #[test]
 fn what_an_operation_may_not_return_is_named_with_its_line() {
-    let renew = "return true, false, held{..}, lost() or failed(..)";
-    let is_held = "return true, false, lost() or failed(..)";
+    let renew = "return true, false, held{...}, lost() or failed(reason)";
+    let nothing = "nothing (does every way through it return?)";
+    let is_held = "return true, false, lost() or failed(reason)";
     for (op, said, shown, instead) in [
         (Op::Renew, "return 7", "7", renew),
         (Op::Renew, "return 'OK'", "\"OK\"", renew),
         (Op::Renew, "return busy()", "busy()", renew),
-        (Op::Renew, "local x = 1", "nothing", renew),
+        (Op::Renew, "local x = 1", nothing, renew),
         (Op::IsHeld, "return 1", "1", is_held),
         (Op::IsHeld, "return held(5)", "held()", is_held),
         (Op::IsHeld, "return {}", "a table", is_held),
-        (Op::IsHeld, "local x = 1", "nothing", is_held),
+        (Op::IsHeld, "local x = 1", nothing, is_held),
     ] {
         let name = op.name();
         let mut p = with(&format!("{name} = function(lock) {said} end"));
         let error = p.step(&call(op)).unwrap_err().to_string();
-        let expected = format!("my-lock.lua:3: {name} returned {shown}: {instead}");
+        let expected = format!("my-lock.lua:3: {name} returned {shown}; it may {instead}");
         assert!(error.contains(&expected), "{error}");
     }
 }

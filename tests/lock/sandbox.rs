@@ -392,13 +392,25 @@ fn too_many_threads_are_refused() {
 
 #[test]
 fn outcomes_are_checked() {
-    let error = error_of("return true");
-    assert!(error.contains("acquire returns held{...}"), "{error}");
-    let error = error_of("");
-    assert!(
-        error.contains("does every way through it return?"),
-        "{error}"
-    );
+    for (body, line, returned) in [
+        ("return true", 2, "true;"),
+        ("\nreturn 7", 3, "7;"),
+        ("return 'held'", 2, "\"held\";"),
+        ("return {}", 2, "a table;"),
+        ("local function f()\nreturn 1 end\nreturn f()", 3, "1;"),
+        (
+            "return held",
+            2,
+            "a function (call it, with parentheses: held());",
+        ),
+        ("", 3, "nothing (does every way through it return?);"),
+    ] {
+        let error = error_of(body);
+        let told = format!(
+            ":{line}: acquire returned {returned} it may return held{{...}}, busy(), failed(reason) or lost()"
+        );
+        assert!(error.ends_with(&told), "{body}: {error}");
+    }
     refused("\nreturn held{valid = 3}", "the fields `validity`");
     refused("\nreturn held('x')", "takes a number, not a string");
     refused("\nreturn held(now())", "takes a number");
@@ -407,7 +419,8 @@ fn outcomes_are_checked() {
     let mut p = start_text(text);
     step(&mut p, acquire("t1"));
     let error = p.step(&release()).unwrap_err().to_string();
-    assert!(error.contains("release returns true"), "{error}");
+    let told = ":2: release returned busy(); it may return true";
+    assert!(error.contains(told), "{error}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Default for Depth {
 pub fn config(scenario: &Scenario, depth: Depth, lock: Option<&str>) -> Config {
     let model = &scenario.model;
     let group = |(name, expected): (&String, &lockproof_scenario::Expectation)| Group {
-        locks: vec![name.clone()],
+        locks: vec![scenario.lock_file(name).to_owned()],
         assumptions: vec![Vec::new(), model.assumptions.clone()],
         properties: Vec::new(),
         clients: model.clients,

@@ -101,8 +101,8 @@ pub enum Flow {
 /// Why a run stands still.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pause {
-    /// The thread's function has returned.
-    Ended(Vec<Value>),
+    /// The thread's function has returned, on this line (0 if none is known).
+    Ended { values: Vec<Value>, line: u32 },
     /// A host function waits.
     Waits {
         native: Native,
@@ -193,8 +193,8 @@ impl<'m> Vm<'m> {
             match function {
                 Value::Function(id) => self.enter(id, args, MANY, 0)?,
                 other => {
-                    let found = self.call(host, &other, args)?;
-                    return Ok(Pause::Ended(found));
+                    let values = self.call(host, &other, args)?;
+                    return Ok(Pause::Ended { values, line: 0 });
                 }
             }
         } else {
@@ -236,7 +236,7 @@ impl<'m> Vm<'m> {
                 }
                 self.running = Running::Lua;
                 match self.run(host, depth)? {
-                    Pause::Ended(values) => {
+                    Pause::Ended { values, .. } => {
                         self.thread.stack.truncate(height);
                         Ok(values)
                     }
@@ -321,7 +321,8 @@ impl<'m> Vm<'m> {
         let code = Arc::clone(&self.machine.code);
         loop {
             let Some(frame) = self.thread.frames.last_mut() else {
-                return Ok(Pause::Ended(Vec::new()));
+                let values = Vec::new();
+                return Ok(Pause::Ended { values, line: 0 });
             };
             let proto = &code.protos[frame.proto as usize];
             let at = frame.at as usize;

@@ -350,11 +350,19 @@ fn admit(
 
 type Plain = fn(&mut Server, &Call<'_>) -> Answer;
 
+const LACKS: (&str, &str) = ("uses the command ", ", which is not in the model");
+
 /// A real server may well have it.
 fn lacks(server: &mut Server, name: &[u8]) {
     let name = lockproof_lua::text::printable(name).to_uppercase();
-    let what = format!("uses the command {name}, which is not in the model");
+    let what = format!("{}{name}{}", LACKS.0, LACKS.1);
     server.notes_mut().refuse(RefusalKind::Lacks, what);
+}
+
+/// The command that the formal server does not have, if this refusal says so. A caller who knows the
+/// commands of real servers can then tell a mistake from what is not modelled.
+pub fn lacking_command(what: &str) -> Option<&str> {
+    what.strip_prefix(LACKS.0)?.strip_suffix(LACKS.1)
 }
 
 fn admit_from_script(

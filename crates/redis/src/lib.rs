@@ -60,7 +60,7 @@ mod strings;
 mod transactions;
 mod value;
 
-pub use command::{Command, commands};
+pub use command::{Command, commands, lacking_command};
 pub use engine::{EngineError, ScriptEngine, compile_script, script_sha};
 pub use multi::Multi;
 pub use notes::{Notes, Write};

@@ -7,6 +7,7 @@
 
 mod annotations;
 pub mod baseline;
+pub mod compare;
 pub mod diagram;
 pub mod figure;
 pub mod frontier;

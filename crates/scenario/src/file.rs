@@ -352,6 +352,10 @@ impl Default for Run {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expectation {
+    /// The lock file, as a path from the folder in which lockproof runs; left out, it is the
+    /// built-in lock of this name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Properties that the model violates; all others that apply must hold.
     pub violated: Vec<String>,
     /// Properties that are violated even without the fault.
@@ -378,6 +382,14 @@ pub struct Expectation {
 }
 
 impl Scenario {
+    /// Where the lock of this name is: its file, or the name itself.
+    #[must_use]
+    pub fn lock_file<'s>(&'s self, lock: &'s str) -> &'s str {
+        let expected = self.expect.get(lock);
+        let file = expected.and_then(|expected| expected.file.as_deref());
+        file.unwrap_or(lock)
+    }
+
     /// The scenario as free runs play it with this lock: what its own table says
     /// stands in the place of what holds for all.
     #[must_use]

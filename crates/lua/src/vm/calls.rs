@@ -132,13 +132,17 @@ impl Vm<'_> {
     }
 
     pub(super) fn give_back(&mut self, count: u16, open: bool, depth: usize) -> Option<Pause> {
+        let line = match self.thread.frames.len() == depth + 1 {
+            true => self.line(),
+            false => 0,
+        };
         let frame = self.thread.frames.pop()?;
         let many = if open { frame.many as usize } else { 0 };
         let from = self.thread.stack.len() - usize::from(count) - many;
         let values = self.thread.stack.split_off(from);
         self.thread.stack.truncate(frame.base as usize);
         if self.thread.frames.len() == depth {
-            return Some(Pause::Ended(values));
+            return Some(Pause::Ended { values, line });
         }
         if let Some(caller) = self.thread.frames.last_mut() {
             give(&mut self.thread.stack, caller, values, frame.want);

@@ -2,6 +2,14 @@
 
 /// Name, and the end of the sentence "`name` is not available in a lock file".
 pub(crate) const BANNED: &[(&str, &str)] = &[
+    (
+        "KEYS",
+        ": it belongs to scripts; a client has lock.key, and gives keys by script(name, {lock.key})",
+    ),
+    (
+        "ARGV",
+        ": it belongs to scripts; a client gives values by script(name, {lock.key}, {lock.token})",
+    ),
     ("io", ": it may not read or write files"),
     (
         "os",

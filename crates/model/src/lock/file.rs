@@ -218,7 +218,7 @@ impl LockFile {
             .resume(&mut host, Vec::new())
             .map_err(|stop| self.explain(stop))?;
         let value = match ended {
-            Pause::Ended(values) => values.into_iter().next().unwrap_or(Value::Nil),
+            Pause::Ended { values, .. } => values.into_iter().next().unwrap_or(Value::Nil),
             Pause::Waits { line, .. } | Pause::Open { line, .. } => {
                 return Err(LockError::Run {
                     at: self.at(line),
@@ -232,9 +232,12 @@ impl LockFile {
             other => Err(LockError::Shape {
                 file: self.path.clone(),
                 message: format!(
-                    "the file returns a {}; it must end in `return {{ acquire = function(lock) ... end, \
+                    "the file returns {}; it must end in `return {{ acquire = function(lock) ... end, \
                      release = function(lock) ... end }}`",
-                    other.type_name()
+                    match other {
+                        Value::Nil => "nothing".to_owned(),
+                        other => format!("a {}", other.type_name()),
+                    }
                 ),
             }),
         }
@@ -327,6 +330,11 @@ pub(super) fn hash(text: &str, scripts: &BTreeMap<String, String>) -> String {
 
 /// Lua's wording, ours: what a user cannot know is explained.
 const CLEARER: &[(&str, &str)] = &[
+    (
+        "'redis' (a function value)",
+        "`redis` is a function in a lock file: write redis(\"SETNX\", lock.key, ..); redis.call and redis.pcall \
+         belong to the scripts that servers run",
+    ),
     (
         "attempt to yield across metamethod/C-call boundary",
         "a word that may wait was used where nothing can wait (inside a comparison of table.sort, or a \

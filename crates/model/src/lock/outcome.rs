@@ -12,9 +12,14 @@ use super::types::*;
 type Said = (Outcome, Option<Span>);
 
 impl Program {
-    /// What the running operation returned, as an outcome; and the validity that
+    /// What the running operation returned on this line, as an outcome; and the validity that
     /// it states.
-    pub(crate) fn outcome(&self, value: &Value, output: &mut Output) -> Result<Said, LockError> {
+    pub(crate) fn outcome(
+        &self,
+        value: &Value,
+        line: u32,
+        output: &mut Output,
+    ) -> Result<Said, LockError> {
         let said = match value {
             Value::Table(id) => self.read_outcome(*id, output)?,
             _ => None,
@@ -29,42 +34,31 @@ impl Program {
             (Value::Nil, _) if op == Op::Release => Some((Outcome::Done { effect: None }, None)),
             _ => None,
         };
-        outcome.ok_or_else(|| self.no_outcome(op, value, output.line))
+        outcome.ok_or_else(|| self.no_outcome(op, value, line))
     }
 
     /// The operation may not return that.
     fn no_outcome(&self, op: Op, value: &Value, line: u32) -> LockError {
-        let file = &self.shared.file;
-        let (at, message) = match op {
-            Op::Release => (
-                file.path.clone(),
-                "release returns true (it took effect), false (it did not), nothing (it does not say), \
+        let may = match op {
+            Op::Release => {
+                "it may return true (it took effect), false (it did not), nothing (it does not say), \
                  failed(reason) or lost()"
-                    .to_owned(),
-            ),
-            Op::Renew => (
-                file.at(line),
-                format!(
-                    "renew returned {}: return true, false, held{{..}}, lost() or failed(..)",
-                    self.shown(value)
-                ),
-            ),
-            Op::IsHeld => (
-                file.at(line),
-                format!(
-                    "is_held returned {}: return true, false, lost() or failed(..)",
-                    self.shown(value)
-                ),
-            ),
-            Op::Acquire | Op::AcquireRead | Op::AcquireWrite | Op::TryAcquire => (
-                file.path.clone(),
-                format!(
-                    "{} returns held{{...}}, busy(), failed(reason) or lost(); does every way through it return?",
-                    op.name()
-                ),
-            ),
+            }
+            Op::Renew => "it may return true, false, held{...}, lost() or failed(reason)",
+            Op::IsHeld => "it may return true, false, lost() or failed(reason)",
+            Op::Acquire | Op::AcquireRead | Op::AcquireWrite | Op::TryAcquire => {
+                "it may return held{...}, busy(), failed(reason) or lost()"
+            }
         };
-        LockError::Run { at, message }
+        let hint = match value {
+            Value::Nil => " (does every way through it return?)",
+            Value::Native(_) | Value::Function(_) => " (call it, with parentheses: held())",
+            _ => "",
+        };
+        LockError::Run {
+            at: self.shared.file.at(line),
+            message: format!("{} returned {}{hint}; {may}", op.name(), self.shown(value)),
+        }
     }
 
     /// A value that was returned, for a message.

@@ -555,7 +555,10 @@ impl Program {
             },
         };
         let Some(worker) = &mut self.client.workers[usize::from(thread)] else {
-            return Ok(lockproof_lua::Pause::Ended(Vec::new()));
+            return Ok(lockproof_lua::Pause::Ended {
+                values: Vec::new(),
+                line: 0,
+            });
         };
         let body = worker.body.clone();
         let stack = worker

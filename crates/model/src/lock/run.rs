@@ -329,7 +329,7 @@ impl Program {
         let mut values = values;
         loop {
             let next = match self.resume(thread, values)? {
-                Pause::Ended(values) => return self.ended(thread, values, output),
+                Pause::Ended { values, line } => return self.ended(thread, (values, line), output),
                 Pause::Open { line, at_ticks } => {
                     output.line = line;
                     Next::Wait(Wait::Open { at_ticks })
@@ -363,11 +363,11 @@ impl Program {
         }
     }
 
-    /// A thread's function returned.
+    /// A thread's function returned these values, on this line.
     fn ended(
         &mut self,
         thread: Thread,
-        values: Vec<Value>,
+        (values, line): (Vec<Value>, u32),
         output: &mut Output,
     ) -> Result<(), LockError> {
         let first = values.into_iter().next().unwrap_or(Value::Nil);
@@ -375,7 +375,7 @@ impl Program {
             return self.end_operation(cancel::failed(), None, output);
         }
         if thread == 0 {
-            let (outcome, validity) = self.outcome(&first, output)?;
+            let (outcome, validity) = self.outcome(&first, line, output)?;
             return self.end_operation(outcome, validity, output);
         }
         let slot = &mut self.client.workers[usize::from(thread)];

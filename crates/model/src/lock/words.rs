@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use lockproof_input::nearest;
 use lockproof_lua::text::{Reading, Text};
 use lockproof_lua::{
     Clock, Code, Flow, Host, Key, Machine, Moment, Native, RefusalKind, Returned, Stop, Table,
@@ -296,7 +297,8 @@ impl ClientHost {
         Err(vm.error(match hint(&name) {
             Some(hint) => format!("`{name}` is not available in a lock file{hint}"),
             None => format!(
-                "`{name}` is not defined; declare it with `local`, or see the list of words in docs/lock-files.md"
+                "`{name}` is not defined; {}declare it with `local`, or see the list of words in docs/lock-files.md",
+                meant(&name, Word::NAMED.map(|(_, word)| word)),
             ),
         }))
     }
@@ -314,9 +316,23 @@ impl ClientHost {
         if table == "lock.nodes" {
             return Ok(vec![Value::Nil]);
         }
-        let hint = hint(&format!("{table}.{name}")).unwrap_or("");
+        let hint = match table {
+            "lock" => format!("; {}", nearest::hint(&name, &LOCK_FIELDS)),
+            _ => hint(&format!("{table}.{name}")).unwrap_or("").to_owned(),
+        };
         Err(vm.error(format!("{table} has no `{name}`{hint}")))
     }
+}
+
+/// What operations get in `lock`.
+const LOCK_FIELDS: [&str; 7] = ["key", "token", "owner", "ttl", "nodes", "params", "mode"];
+
+/// `did you mean ..? `, or nothing.
+fn meant<const N: usize>(name: &str, known: [&'static str; N]) -> String {
+    let meant = nearest::nearest(name, known);
+    meant.map_or(String::new(), |meant| {
+        format!("did you mean `{meant}`? Otherwise ")
+    })
 }
 
 fn hint(name: &str) -> Option<&'static str> {

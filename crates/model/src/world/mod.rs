@@ -17,6 +17,7 @@ pub mod closure;
 pub mod concrete;
 mod config;
 mod counts;
+mod elsewhere;
 pub mod execute;
 pub mod fences;
 mod interner;

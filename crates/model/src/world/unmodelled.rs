@@ -5,17 +5,28 @@
 
 use lockproof_redis::{Bytes, Command, Dialect, Multi, commands};
 
+use super::elsewhere;
+
 /// What SCRIPT can do in a world.
 const SCRIPT: [&str; 3] = ["load", "exists", "flush"];
 
 /// Parts of a transaction, which is one message in a world.
 const PARTS: [&str; 3] = ["multi", "exec", "discard"];
 
+/// Why a lock may not send something, as the end of "the lock ..".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unmodelled {
+    /// No server has such a command: a mistake in the lock file.
+    Nowhere(String),
+    /// Servers have it, and the model has not.
+    Lacks(String),
+}
+
 /// Examines a command line that the lock file sends.
 ///
 /// # Errors
-/// In words, what of it is not in the model.
-pub fn examine(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
+/// What of it is not in the model.
+pub fn examine(argv: &[Bytes], dialect: Dialect) -> Result<(), Unmodelled> {
     match Multi::of(argv) {
         Some(multi) => {
             let mut commands = multi.commands.into_iter();
@@ -25,7 +36,7 @@ pub fn examine(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
     }
 }
 
-fn examine_one(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
+fn examine_one(argv: &[Bytes], dialect: Dialect) -> Result<(), Unmodelled> {
     let lower = |word: &Bytes| String::from_utf8_lossy(word).to_lowercase();
     let name = argv.first().map(lower).unwrap_or_default();
     let known = commands().iter().find(|command| command.name() == name);
@@ -33,21 +44,25 @@ fn examine_one(argv: &[Bytes], dialect: Dialect) -> Result<(), String> {
         && may_send(elsewhere, Dialect::Valkey9)
     {
         let name = name.to_uppercase();
-        return Err(format!(
+        return Err(Unmodelled::Lacks(format!(
             "sends the command {name}, which only Valkey has; if the lock is for Valkey, say \
              `server = \"valkey\"`"
-        ));
+        )));
     }
     if !known.is_some_and(|command| may_send(command, dialect)) {
+        if let Some(why) = elsewhere::nowhere(&name) {
+            return Err(Unmodelled::Nowhere(format!("sends {why}")));
+        }
         let name = name.to_uppercase();
-        return Err(format!(
+        return Err(Unmodelled::Lacks(format!(
             "sends the command {name}, which is not in the model yet"
-        ));
+        )));
     }
     let asked = argv.get(1).map(lower).unwrap_or_default();
     if name == "script" && argv.len() > 1 && !SCRIPT.contains(&&*asked) {
         let asked = asked.to_uppercase();
-        return Err(format!("sends SCRIPT {asked}, which is not in the model"));
+        let what = format!("sends SCRIPT {asked}, which is not in the model");
+        return Err(Unmodelled::Lacks(what));
     }
     Ok(())
 }

@@ -310,7 +310,7 @@ fn play(
     let mut given = Vec::new();
     loop {
         match Vm::new(machine, thread).resume(host, given)? {
-            Pause::Ended(values) => break Ok(values),
+            Pause::Ended { values, .. } => break Ok(values),
             Pause::Open { at_ticks, line } => match host.server.open(at_ticks) {
                 Some(answer) => given = vec![Value::Bool(answer)],
                 None => {

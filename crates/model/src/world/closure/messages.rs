@@ -11,6 +11,7 @@ use crate::lock::{Kept, sends_kept};
 use crate::world::client::Published;
 use crate::world::program::ClientProgram;
 use crate::world::symbols::{self, GENERATIONS, KEPT_BITS, Renaming, Retirement, ToLocal};
+use crate::world::unmodelled::Unmodelled;
 use crate::world::watches::{Connection, Guard};
 use crate::world::{pops, scripts, unmodelled, wait};
 
@@ -39,7 +40,10 @@ impl Closure {
             at: self.at(line),
             what: format!("the lock {what}"),
         };
-        unmodelled::examine(argv, self.rules.dialect).map_err(not_modelled)?;
+        unmodelled::examine(argv, self.rules.dialect).map_err(|why| match why {
+            Unmodelled::Lacks(what) => not_modelled(what),
+            Unmodelled::Nowhere(what) => self.mistaken(line, format!("the lock {what}")),
+        })?;
         let named = scripts::named(argv).map_err(not_modelled)?;
         if !named.is_subset(&self.rules.by_sha) {
             // The closure begins anew, and follows whether servers know these.

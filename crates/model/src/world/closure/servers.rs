@@ -5,7 +5,9 @@ use lockproof_redis::{Bytes, ScriptEngine};
 
 use super::error::{CONTENT, intern, unbounded};
 use super::{Closure, ClosureError, Command, Execution};
+use crate::lock::LockError;
 use crate::world::client::Published;
+use crate::world::elsewhere;
 use crate::world::execute::{Executed, Executor};
 use crate::world::node::{Keyspace, Most};
 use crate::world::symbols::Renaming;
@@ -209,6 +211,12 @@ impl Closure {
         Ok(execution)
     }
 
+    /// The lock file asks for what no server has.
+    pub(super) fn mistaken(&self, line: u32, message: String) -> ClosureError {
+        let at = self.at(line);
+        ClosureError::Lock(LockError::Run { at, message })
+    }
+
     /// The execution says nothing about a real server: the lock is refused, or the
     /// pair is poisoned.
     fn refused_execution(
@@ -217,8 +225,15 @@ impl Closure {
         refusal: Refusal,
         in_script: bool,
     ) -> Result<u16, ClosureError> {
-        let at = self.at(self.family_lines[family]);
+        let line = self.family_lines[family];
+        let at = self.at(line);
         let script = self.family_scripts[family].clone();
+        let nowhere = lockproof_redis::lacking_command(&refusal.what).and_then(elsewhere::nowhere);
+        let mistaken = nowhere.is_some();
+        let refusal = Refusal {
+            what: nowhere.map_or(refusal.what, |why| format!("uses {why}")),
+            ..refusal
+        };
         let what = match (in_script, script) {
             (true, Some(name)) if refusal.line > 0 => {
                 format!(
@@ -230,6 +245,7 @@ impl Closure {
             _ => format!("the lock {}", refusal.what),
         };
         match refusal.kind {
+            _ if mistaken => Err(self.mistaken(line, what)),
             RefusalKind::Names
             | RefusalKind::Horizon
             | RefusalKind::Rounding

@@ -1,0 +1,132 @@
+//! Mistakes that people make in their first lock file: each message has the file's name once, the
+//! line, what is wrong there, and what to write instead.
+
+use crate::cli_support::*;
+
+/// A lock file with this acquire, which begins on line 3; its release is all right.
+fn acquiring(body: &str) -> String {
+    format!(
+        "return {{\n  acquire = function(lock)\n{body}\n  end,\n  release = function(lock) return true end,\n}}\n"
+    )
+}
+
+#[track_caller]
+fn told(text: &str, at: &str, says: &[&str]) {
+    let place = Place::new();
+    place.write("mine.lua", text);
+    let said = place.run("check mine.lua --assume none");
+    said.failed(USAGE, says);
+    assert_eq!(said.err.matches("mine.lua").count(), 1, "{said:#?}");
+    let begins = format!("error: mine.lua{at}: ");
+    assert!(said.err.contains(&begins), "no `{begins}` in {said:#?}");
+    assert_eq!(said.out, "");
+}
+
+#[test]
+fn a_command_that_no_server_has_is_told_its_nearest_one() {
+    for (sent, meant) in [
+        ("\"SETXN\", lock.key, 1", "did you mean SETNX?"),
+        ("\"gte\", lock.key", "did you mean GET?"),
+        ("\"EXPRIE\", lock.key, 10", "did you mean EXPIRE?"),
+        (
+            "\"SETNX \" .. lock.key",
+            "give each argument by itself: \"SETNX\"",
+        ),
+        ("\"frobnicate\"", "no command of Redis or Valkey"),
+        // Redis has it, and so nothing else was meant.
+        (
+            "\"XADD\", lock.key, \"*\", \"a\", 1",
+            "is not in the model yet",
+        ),
+    ] {
+        let text = acquiring(&format!(
+            "    local done = redis({sent})\n    if done then return held() end\n    return busy()"
+        ));
+        told(&text, ":3", &[meant]);
+    }
+    let script = "return { scripts = { r = [[\n return redis.call('GTE', KEYS[1])]] },\n\
+                  acquire = function(lock)\n script(\"r\", {lock.key}) return busy() end,\n\
+                  release = function(lock) end }";
+    let says = ["script `r`, in its line 1, uses GTE", "did you mean GET?"];
+    told(script, ":4", &says);
+}
+
+#[test]
+fn what_belongs_to_scripts_is_told_apart_from_what_clients_say() {
+    for (body, says) in [
+        (
+            "redis.call(\"SETNX\", lock.key, 1)",
+            "redis.call and redis.pcall belong to the scripts",
+        ),
+        (
+            "redis.pcall(\"SETNX\", lock.key, 1)",
+            "write redis(\"SETNX\", lock.key, ..)",
+        ),
+        (
+            "redis:setnx(lock.key, 1)",
+            "write redis(\"SETNX\", lock.key, ..)",
+        ),
+        ("redis(\"SETNX\", KEYS[1], 1)", "a client has lock.key"),
+        (
+            "redis(\"SET\", lock.key, ARGV[1])",
+            "script(name, {lock.key}, {lock.token})",
+        ),
+    ] {
+        let line = 2 + body.lines().count();
+        told(&acquiring(body), &format!(":{line}"), &[says]);
+    }
+}
+
+#[test]
+fn a_wrong_outcome_is_told_with_its_line_and_what_may_be_returned() {
+    let sent = "    local set = redis(\"SETNX\", lock.key, \"1\")\n";
+    for (rest, line, returned) in [
+        (
+            "    if set == 1 then return true end\n    return busy()",
+            4,
+            "acquire returned true; it may",
+        ),
+        (
+            "    if not set then return busy() end\n    return set",
+            5,
+            "acquire returned 1; it may",
+        ),
+        (
+            "    if not set then return busy() end\n    return held",
+            5,
+            "returned a function (call it, with parentheses: held()); it may",
+        ),
+        (
+            "    if not set then return busy() end",
+            5,
+            "returned nothing (does every way through it return?); it may",
+        ),
+    ] {
+        let text = acquiring(&format!("{sent}{rest}"));
+        let may = "return held{...}, busy(), failed(reason) or lost()";
+        told(&text, &format!(":{line}"), &[returned, may]);
+    }
+    let text = "return {\n acquire = function(lock) return held() end,\n\
+                release = function(lock)\n return \"OK\"\n end }";
+    let says = "release returned \"OK\"; it may return true (it took effect)";
+    told(text, ":4", &[says]);
+}
+
+#[test]
+fn misspelt_words_and_fields_are_told_the_nearest_ones() {
+    told(&acquiring("return hold()"), ":3", &["did you mean `held`?"]);
+    told(
+        &acquiring("redis(\"GET\", lock.keys)"),
+        ":3",
+        &["did you mean `key`?"],
+    );
+    let known = "there are key, token, owner, ttl, nodes, params, mode";
+    told(&acquiring("redis(\"GET\", lock.xyz)"), ":3", &[known]);
+    told("return { aquire = 1 }", ":1", &["did you mean `acquire`?"]);
+    told(
+        "local lock = {}",
+        "",
+        &["the file returns nothing; it must end in `return {"],
+    );
+    told("function acquire() end", ":1", &["write `local acquire`"]);
+}
