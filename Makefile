@@ -5,7 +5,7 @@
 # Both install what they need and is missing. Each phase of `make test` is a target of
 # its own, and `make -n PHASE` shows its commands.
 
-.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline pages scenarios naive mutants independent servers-matrix fuzz-guided
+.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline pages site scenarios naive mutants independent servers-matrix fuzz-guided
 # The phases share one target directory and two cores; side by side they would
 # only wait for each other's locks.
 .NOTPARALLEL:
@@ -71,6 +71,12 @@ baseline:
 pages:
 	rm -rf $(PAGES:%=docs/%)
 	for page in $(PAGES); do cp -r reports/latest/$$page docs/$$page; done
+
+# The documents as a book, with a live report in it, in target/site/html. No part of CI: building
+# mdbook takes minutes. What could break it, a dead link or a page that is nowhere in the book,
+# is a test (tests/docs).
+site:
+	@scripts/site.sh
 
 # Every scenario as it expects, replayed: fewer times than a user would.
 scenarios:
