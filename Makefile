@@ -5,7 +5,7 @@
 # Both install what they need and is missing. Each phase of `make test` is a target of
 # its own, and `make -n PHASE` shows its commands.
 
-.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline scenarios naive mutants independent servers-matrix fuzz-guided
+.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline pages site scenarios naive mutants independent servers-matrix fuzz-guided
 # The phases share one target directory and two cores; side by side they would
 # only wait for each other's locks.
 .NOTPARALLEL:
@@ -56,13 +56,27 @@ licences:
 build:
 	cargo build --locked --release
 
+# The pages of the docs that a run of the whole matrix writes.
+PAGES = locks faults.md properties.md which-lock.md
+
 # Every verdict as published, every counterexample and some walks on a real server (fewer
-# times than `make run`), and the pages of locks. The binary is the one that the tests have
+# times than `make run`), and the pages that it writes. The binary is the one that the tests have
 # built: an optimised one takes longer to build than it saves.
 baseline:
-	rm -rf reports/latest/locks
+	rm -rf $(PAGES:%=reports/latest/%)
 	cargo run --locked --quiet -- run --baseline --replays 1 --walks 5
-	diff -ru docs/locks reports/latest/locks
+	@ended=0; for page in $(PAGES); do diff -ru docs/$$page reports/latest/$$page || ended=1; done; exit $$ended
+
+# The same pages from the last run into the docs, where a change of them is meant.
+pages:
+	rm -rf $(PAGES:%=docs/%)
+	for page in $(PAGES); do cp -r reports/latest/$$page docs/$$page; done
+
+# The documents as a book, with a live report in it, in target/site/html. No part of CI: building
+# mdbook takes minutes. What could break it, a dead link or a page that is nowhere in the book,
+# is a test (tests/docs).
+site:
+	@scripts/site.sh
 
 # Every scenario as it expects, replayed: fewer times than a user would.
 scenarios:

@@ -10,6 +10,7 @@ mod unpacked;
 mod baseline;
 mod diagram;
 mod frontier;
+mod handbook;
 mod lock_pages;
 mod opened;
 mod overview;

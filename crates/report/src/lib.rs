@@ -11,6 +11,7 @@ pub mod compare;
 pub mod diagram;
 pub mod figure;
 pub mod frontier;
+mod handbook;
 mod html;
 mod junit;
 mod lattice;
@@ -32,6 +33,7 @@ use lockproof_input::files;
 use lockproof_trace::words;
 
 pub use annotations::{Annotation, annotations};
+pub use handbook::handbook;
 pub use html::html;
 pub use junit::junit;
 pub use lock_pages::lock_pages;
@@ -101,6 +103,7 @@ pub fn render(report: &Report) -> Result<Vec<(String, String)>, ReportError> {
         ("report.html".to_owned(), html(report)?),
     ];
     files.extend(lock_pages(report));
+    files.extend(handbook(report)?);
     Ok(files)
 }
 

@@ -89,7 +89,7 @@ fn checked(report: &Report) -> Vec<&LockText> {
 }
 
 /// No name of a lock has a `+`, so a lock that is called like the index takes nobody's place.
-fn file_name(lock: &str) -> String {
+pub(super) fn file_name(lock: &str) -> String {
     match lock.eq_ignore_ascii_case("readme") {
         true => format!("{lock}+.md"),
         false => format!("{lock}.md"),

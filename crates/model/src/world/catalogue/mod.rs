@@ -6,8 +6,10 @@
 
 mod consequences;
 mod faults;
+mod plain;
 mod properties;
 
 pub use consequences::{CONSEQUENCES, Consequence};
 pub use faults::{Beside, FAULTS, Fault, FaultInfo, Harm, SizeUnit, Switch};
+pub use plain::{ORIGINS, Origin};
 pub use properties::{Branching, Fair, PROPERTIES, Property, PropertyInfo, Safety};
