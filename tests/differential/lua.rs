@@ -34,7 +34,7 @@ fn ours(source: &str) -> String {
     let mut thread = Thread::new(main, Vec::new());
     let result = Vm::new(&mut machine, &mut thread).resume(&mut NoHost, Vec::new());
     match result {
-        Ok(Pause::Ended(values)) => {
+        Ok(Pause::Ended { values, .. }) => {
             let values: Vec<String> = values.iter().map(|v| show_ours(&machine, v, 0)).collect();
             format!("values: {}", values.join(", "))
         }
