@@ -91,6 +91,7 @@ fn what_is_unknown_is_never_safe_and_makes_the_answer_incomplete() {
     let said = lockproof("compare token-wait setnx-expire --assume node-pause");
     let not = "Not compared: 1 set of faults, where it is unknown";
     assert!(said.out.contains(not), "{}", said.out);
+    assert!(!said.out.contains("is safe under"), "{}", said.out);
     // A bound that is hit is no answer either.
     let (code, found) = compared("token set-nx-px --assume none --max-states 10");
     assert_eq!((code, &found["not_compared"]), (Some(UNKNOWN), &1.into()));

@@ -113,6 +113,44 @@ fn a_wrong_outcome_is_told_with_its_line_and_what_may_be_returned() {
 }
 
 #[test]
+fn what_other_languages_write_is_told_in_luas_words() {
+    for (body, says) in [
+        (
+            "if 1 != 2 then return busy() end",
+            "Lua writes ~= for \"not equal\"",
+        ),
+        (
+            "if lock.ttl = 1 then return busy() end",
+            "a comparison is ==",
+        ),
+    ] {
+        told(&acquiring(body), ":3", &[says]);
+    }
+    let text = acquiring("return busy()").replace("  end,\n  release", "  end\n  release");
+    told(&text, ":5", &["is a comma missing before it?"]);
+    let text = acquiring("return redis(\"GET\", lock.key)");
+    told(
+        &text.replace("function(lock)\n", "function(self, lock)\n"),
+        ":3",
+        &["only argument"],
+    );
+}
+
+#[test]
+fn a_missing_reply_is_the_reason_only_where_a_nil_is_wrong() {
+    let reason = "the command gives nil, err then";
+    let text = acquiring("local n = redis(\"INCR\", lock.key)\nreturn n + 1 > 0 and held()");
+    told(&text, ":4", &["nil", reason]);
+    let place = Place::new();
+    let text =
+        acquiring("local n = redis(\"GET\", lock.key)\nif n then return busy() end\nreturn 7");
+    place.write("mine.lua", &text);
+    let said = place.run("check mine.lua --assume none");
+    said.failed(USAGE, &["acquire returned 7"]);
+    assert!(!said.err.contains(reason), "{said:#?}");
+}
+
+#[test]
 fn misspelt_words_and_fields_are_told_the_nearest_ones() {
     told(&acquiring("return hold()"), ":3", &["did you mean `held`?"]);
     told(

@@ -19,6 +19,7 @@ fn printed(arguments: &str) -> String {
 #[test]
 fn documents_show_what_the_program_prints() {
     shows_what_is_printed("README.md");
+    shows_what_is_printed("docs/compare.md");
     shows_what_is_printed("docs/frontier.md");
     shows_what_is_printed("docs/mutate.md");
     shows_what_is_printed("docs/threads.md");
@@ -79,6 +80,7 @@ fn every_command_in_the_documents_is_one() {
         "docs/scenarios.md",
         "docs/history.md",
         "docs/lock-files.md",
+        "docs/compare.md",
         "docs/frontier.md",
         "docs/mutate.md",
     ] {

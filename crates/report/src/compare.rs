@@ -232,7 +232,10 @@ fn met_words(met: &Met) -> String {
 }
 
 fn sentences(found: &Comparison) -> Vec<String> {
-    let mut lines = vec![balance(found), direction(found, 0), direction(found, 1)];
+    let mut lines = match found.compared {
+        0 => Vec::new(),
+        _ => vec![balance(found), direction(found, 0), direction(found, 1)],
+    };
     if found.not_compared > 0 {
         lines.push(format!(
             "Not compared: {}, where it is unknown what happens to one of them.",

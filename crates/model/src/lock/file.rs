@@ -127,7 +127,7 @@ impl LockFile {
     ) -> Result<LockFile, LockError> {
         let code = Code::compile(shown, text.as_bytes()).map_err(|error| LockError::Syntax {
             at: format!("{shown}:{}", error.line),
-            message: error.message,
+            message: hinted(error.message),
         })?;
         let mut pops = ["BLPOP", "blpop"].into_iter();
         let mut file = LockFile {
@@ -336,6 +336,10 @@ const CLEARER: &[(&str, &str)] = &[
          belong to the scripts that servers run",
     ),
     (
+        "'lock' (a nil value)",
+        "`lock` is nil here; it is the first and only argument of an operation: acquire = function(lock) .. end",
+    ),
+    (
         "attempt to yield across metamethod/C-call boundary",
         "a word that may wait was used where nothing can wait (inside a comparison of table.sort, or a \
          function that string.gsub calls); call it before, and keep its result in a local",
@@ -362,6 +366,25 @@ const CLEARER: &[(&str, &str)] = &[
 fn clearer(message: &str) -> String {
     let found = CLEARER.iter().find(|(lua, _)| message.contains(lua));
     found.map_or(message, |(_, ours)| ours).to_string()
+}
+
+/// What people write who come from other languages, and what Lua's compiler says to it.
+const SYNTAX: &[(&str, &str)] = &[
+    (
+        "near '!'",
+        "; Lua writes ~= for \"not equal\", and `not` for \"not\"",
+    ),
+    ("'then' expected near '='", "; a comparison is =="),
+    ("'do' expected near '='", "; a comparison is =="),
+    ("'}' expected", "; is a comma missing before it?"),
+];
+
+fn hinted(message: String) -> String {
+    let found = SYNTAX.iter().find(|(lua, _)| message.contains(lua));
+    match found {
+        Some((_, hint)) => message + hint,
+        None => message,
+    }
 }
 
 /// The name of a lock that names none: its file's, with a dash for what a name may not have.

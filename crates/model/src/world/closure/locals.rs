@@ -433,10 +433,11 @@ fn growing_local(program: &dyn ClientProgram) -> String {
     }
 }
 
-/// The same error, and how the program came to it.
+/// The same error, and how the program came to it if a nil is what is wrong.
 fn without_reply(error: LockError) -> LockError {
+    let of_nil = |message: &str| message.contains("nil") || message.contains("returned nothing");
     match error {
-        LockError::Run { at, message } => LockError::Run {
+        LockError::Run { at, message } if of_nil(&message) => LockError::Run {
             at,
             message: format!(
                 "{message}; that is so where no reply comes in time: the command gives nil, err then"
