@@ -5,7 +5,7 @@
 # Both install what they need and is missing. Each phase of `make test` is a target of
 # its own, and `make -n PHASE` shows its commands.
 
-.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline pages site scenarios naive mutants independent servers-matrix fuzz-guided
+.PHONY: run test server setup format lint build-tests tests fuzz docs licences build baseline pages site scenarios naive mutants independent packages release servers-matrix fuzz-guided
 # The phases share one target directory and two cores; side by side they would
 # only wait for each other's locks.
 .NOTPARALLEL:
@@ -14,7 +14,7 @@ run: server build
 	cargo run --locked --release --quiet -- run
 
 test:
-	@scripts/phases.sh setup format build-tests tests+lint docs+fuzz licences baseline scenarios+independent
+	@scripts/phases.sh setup format build-tests tests+lint docs+fuzz licences baseline+packages scenarios+independent
 
 server:
 	@scripts/setup.sh
@@ -92,6 +92,15 @@ naive:
 # length (tests/independent/README.md).
 independent:
 	@scripts/independent.sh
+
+# The container file, the action, the workflows, the template for GitLab, every shell script, and
+# the archive of a release made of the program that the tests have built.
+packages:
+	@scripts/packages.sh
+
+# The files of a release, in target/release-files (docs/packages.md). Nothing is published.
+release:
+	@scripts/release.sh
 
 # The published matrix on every server of this machine in turn: Redis 7.0 or 8.2 and Valkey 9, as
 # `make setup` gets them. No part of CI: it takes a quarter of an hour.

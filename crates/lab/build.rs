@@ -23,6 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .args(["--edition", "2024", "--target", &std::env::var("TARGET")?])
         // Small and fast in every profile: it answers each look at the clock.
         .args(["-Copt-level=3", "-Cstrip=symbols", "-Cpanic=abort"])
+        // Its libc is that of the server's process. A target that carries its own in every
+        // program, as musl's do, makes no shared library otherwise.
+        .arg("-Ctarget-feature=-crt-static")
         // It has neither a start nor an end, and asks for no library.
         .arg("-Clink-arg=-nostartfiles")
         // Rust's core names this function for unwinding, which never happens here.

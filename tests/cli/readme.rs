@@ -111,13 +111,18 @@ fn every_command_in_the_documents_is_one() {
 #[test]
 fn the_ci_examples_are_yaml_with_the_steps_that_matter() {
     let text = document("docs/ci.md");
-    for name in ["github", "gitlab"] {
+    for (name, steps) in [
+        ("one-job", ["--baseline", "lockproof run", "scenario run"]),
+        ("github", ["matrix:", "baseline:", "scenario run"]),
+        ("github-parts", ["partition:", "report merge", "--baseline"]),
+        ("gitlab", ["parallel:", "report merge", "--baseline"]),
+    ] {
         let mark = format!("<!-- yaml: {name} -->\n```yaml\n");
         let (_, after) = text.split_once(&mark).expect("an example");
         let (yaml, _) = after.split_once("```").unwrap();
         let parsed: serde_json::Value = serde_norway::from_str(yaml).unwrap();
         assert!(parsed.as_object().unwrap().len() > 2, "{name}");
-        for step in ["--partition", "report merge", "--baseline"] {
+        for step in steps {
             assert!(yaml.contains(step), "{name}: {step}");
         }
     }
