@@ -15,6 +15,7 @@ mod html;
 mod junit;
 mod lattice;
 mod lock_pages;
+mod lock_words;
 mod markdown;
 mod matrix;
 mod merge;
@@ -32,7 +33,7 @@ use lockproof_input::files;
 use lockproof_trace::words;
 
 pub use annotations::{Annotation, annotations};
-pub use handbook::handbook;
+pub use handbook::{chinese, handbook};
 pub use html::html;
 pub use junit::junit;
 pub use lock_pages::lock_pages;
