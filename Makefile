@@ -57,7 +57,8 @@ build:
 	cargo build --locked --release
 
 # The pages of the docs that a run of the whole matrix writes.
-PAGES = locks faults.md properties.md which-lock.md
+PAGES_OF_ONE_LANGUAGE = locks faults.md properties.md which-lock.md
+PAGES = $(PAGES_OF_ONE_LANGUAGE) $(PAGES_OF_ONE_LANGUAGE:%=zh-CN/%)
 
 # Every verdict as published, every counterexample and some walks on a real server (fewer
 # times than `make run`), and the pages that it writes. The binary is the one that the tests have

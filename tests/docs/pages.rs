@@ -49,6 +49,8 @@ pub struct Page {
     pub links: Vec<String>,
     /// Language and text of each block of code.
     pub code: Vec<(String, String)>,
+    /// Code within sentences, in tables too.
+    pub inline: Vec<String>,
     /// Rows of each table, the head first; each row with its text and its number of cells.
     pub tables: Vec<Vec<(usize, String)>>,
 }
@@ -66,15 +68,21 @@ impl Page {
                 ) => inside = None,
                 // Cells of a row stay apart.
                 Event::End(TagEnd::TableCell) => page.row().push(' '),
-                Event::Text(said) | Event::Code(said) => {
-                    if let Some(place) = inside {
-                        place(&mut page).push_str(&said);
-                    }
+                Event::Text(said) => page.say(inside, &said),
+                Event::Code(said) => {
+                    page.inline.push(said.to_string());
+                    page.say(inside, &said);
                 }
                 _ => {}
             }
         }
         page
+    }
+
+    fn say(&mut self, inside: Option<fn(&mut Page) -> &mut String>, said: &str) {
+        if let Some(place) = inside {
+            place(self).push_str(said);
+        }
     }
 
     fn begin(&mut self, tag: Tag) -> Option<fn(&mut Page) -> &mut String> {

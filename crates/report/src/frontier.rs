@@ -375,6 +375,17 @@ impl LockFrontier<'_> {
         out
     }
 
+    /// The sets of an answer on the frontier, in braces.
+    pub(super) fn extremes(&self, answer: Answer) -> Vec<String> {
+        let sets = self.sets.iter();
+        let sets = sets.filter(|one| one.extreme && one.answer == answer);
+        let name = |one: &CheckedSet| {
+            let names: Vec<String> = one.set.iter().map(|one| self.switch_words(one)).collect();
+            format!("{{{}}}", names.join(", "))
+        };
+        sets.map(name).collect()
+    }
+
     fn named(&self, answer: Answer) -> Vec<String> {
         let sets = self.sets.iter();
         let sets = sets.filter(|one| one.extreme && one.answer == answer);

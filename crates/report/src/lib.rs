@@ -16,6 +16,7 @@ mod html;
 mod junit;
 mod lattice;
 mod lock_pages;
+mod lock_words;
 mod markdown;
 mod matrix;
 mod merge;
@@ -33,7 +34,7 @@ use lockproof_input::files;
 use lockproof_trace::words;
 
 pub use annotations::{Annotation, annotations};
-pub use handbook::handbook;
+pub use handbook::{chinese, handbook};
 pub use html::html;
 pub use junit::junit;
 pub use lock_pages::lock_pages;

@@ -11,43 +11,72 @@
 use std::fmt::Write;
 
 use lockproof_model::check::Verdict;
-use lockproof_trace::{Assumption, Story, story, words};
+use lockproof_trace::{Assumption, Story, story};
 
 use super::frontier::{LockFrontier, frontiers};
+use super::handbook::is_published;
 use super::lattice;
+use super::lock_words::{CHINESE, ENGLISH, LockWords, fill};
 use super::markdown::{fenced, text};
-use super::matrix::sizes_text;
 use super::model::{Cell, Counterexample, LockText, Report, Sizes};
 
-/// The folder of the pages, beside the other renderings.
-const FOLDER: &str = "locks";
 /// Stories beyond this many bytes of a page are left out.
 const PAGE_MAX: usize = 600_000;
 /// A longer reason for an unknown verdict is cut.
 const REASON_CHARS: usize = 300;
 
 /// All pages as (path, text): the index first. None if no lock was checked, and none of a
-/// report on scenarios: its worlds are a scenario's, which is told there.
+/// report on scenarios: its worlds are a scenario's, which is told there. Published pages are
+/// written in every language; who checks a lock of their own has written of it in one.
 pub fn lock_pages(report: &Report) -> Vec<(String, String)> {
     let locks = checked(report);
     if locks.is_empty() || !report.scenarios.is_empty() {
         return Vec::new();
     }
-    let mut pages = vec![(format!("{FOLDER}/README.md"), index(report, &locks))];
     let frontiers = frontiers(report);
+    let mut pages = Vec::new();
+    for words in [&ENGLISH, &CHINESE] {
+        if words.folder == ENGLISH.folder || is_published(report) {
+            pages.extend(in_language(report, &locks, &frontiers, words));
+        }
+    }
+    pages
+}
+
+/// The pages in one language. The drawings have no words, and stand beside the English ones.
+fn in_language(
+    report: &Report,
+    locks: &[&LockText],
+    frontiers: &[LockFrontier],
+    words: &LockWords,
+) -> Vec<(String, String)> {
+    let folder = words.folder;
+    let mut pages = vec![(format!("{folder}/README.md"), index(report, locks, words))];
     for lock in locks {
         let found = frontiers.iter().filter(|one| one.lock == lock.name);
         let found: Vec<&LockFrontier> = found.collect();
         let name = file_name(&lock.name);
-        let drawings = found.iter().enumerate();
-        let drawings = drawings.map(|(place, one)| {
-            let path = format!("{FOLDER}/{}", drawing_name(&name, place));
-            (path, lattice::svg(one) + "\n")
-        });
-        pages.push((format!("{FOLDER}/{name}"), page(report, lock, &found)));
-        pages.extend(drawings);
+        pages.push((
+            format!("{folder}/{name}"),
+            page(report, lock, &found, words),
+        ));
+        if folder != ENGLISH.folder {
+            continue;
+        }
+        for (place, one) in found.iter().enumerate() {
+            let path = format!("{folder}/{}", drawing_name(&name, place));
+            pages.push((path, lattice::svg(one) + "\n"));
+        }
     }
     pages
+}
+
+/// A link to the page in the other language, where there is one.
+fn other_language(report: &Report, page: &str, words: &LockWords) -> String {
+    match is_published(report) {
+        true => fill(words.other, &[("page", page)]) + "\n\n",
+        false => String::new(),
+    }
 }
 
 /// The file of a lock's drawing, beside its page: `token.svg`, and `token+2.svg` for its second size.
@@ -61,15 +90,25 @@ fn drawing_name(page: &str, place: usize) -> String {
 }
 
 /// What breaks the lock in a sentence for each size, and the drawing of what was checked.
-fn frontier(found: &[&LockFrontier], page: &str) -> String {
+fn frontier(found: &[&LockFrontier], page: &str, words: &LockWords) -> String {
     let mut out = String::new();
+    // Drawings stand in one folder only.
+    let up = words.folder.split('/').map(|_| "../").collect::<String>();
+    let beside = match words.folder == ENGLISH.folder {
+        true => String::new(),
+        false => format!("{up}{}/", ENGLISH.folder),
+    };
     for (place, one) in found.iter().enumerate() {
+        let values = [
+            ("title", &*text(&(words.title)(one))),
+            ("sentence", &*text(&(words.sentence)(one))),
+            ("saving", &*text(&(words.saving)(one))),
+        ];
         let _ = write!(
             out,
-            "\n**{}** {}. ({})\n\n![The sets of faults that were checked, and which of them break the lock]({})\n",
-            text(&one.title()),
-            text(&one.sentence()),
-            text(&one.saving_words()),
+            "\n{}\n\n![{}]({beside}{})\n",
+            fill(words.frontier, &values),
+            words.drawing,
             drawing_name(page, place)
         );
     }
@@ -96,34 +135,32 @@ pub(super) fn file_name(lock: &str) -> String {
     }
 }
 
-fn index(report: &Report, locks: &[&LockText]) -> String {
-    let mut out = String::from(
-        "# Locks\n\nWhat each lock is, and what lockproof found. Its page has the details. \
-         `lockproof run` writes these pages from the lock files and from its results: do not edit them.\n\n\
-         | lock | what it is | every property holds under | the shortest way to break it |\n|---|---|---|---|\n",
-    );
+fn index(report: &Report, locks: &[&LockText], words: &LockWords) -> String {
+    let other = other_language(report, "README.md", words);
+    let mut out = fill(words.index, &[("other", &other)]);
     for lock in locks {
         let cells = cells_of(report, lock);
         let shortest = shortest(report, &cells, |_| true);
-        let shortest = shortest.map_or("none was found".into(), |(cell, found)| {
-            format!(
-                "{} under {}, in {}",
-                text(&cell.property),
-                text(&words::assumptions(&cell.assumptions)),
-                words::plural(found.trace.length() as u32, "step")
-            )
+        let shortest = shortest.map_or(words.none_found.into(), |(cell, found)| {
+            let values = [
+                ("property", &*text(&cell.property)),
+                ("set", &*set_text(&cell.assumptions, words)),
+                ("steps", &*words.steps(found.trace.length())),
+            ];
+            fill(words.shortest, &values)
         });
-        let safe: Vec<String> = safe_under(&cells).iter().map(|set| set_text(set)).collect();
+        let safe = safe_under(&cells).into_iter();
+        let safe: Vec<String> = safe.map(|set| set_text(set, words)).collect();
         let _ = writeln!(
             out,
             "| [{}]({}) | {} | {} | {shortest} |",
             text(&lock.name),
             file_name(&lock.name),
-            line(&lock.description),
+            line(&(words.about)(lock).0),
             if safe.is_empty() {
-                "nothing that was checked".into()
+                words.nothing_checked.into()
             } else {
-                safe.join(", ")
+                safe.join(words.comma)
             },
         );
     }
@@ -171,18 +208,25 @@ fn shortest<'r>(
     found.min_by_key(|(_, found)| found.trace.length())
 }
 
-fn page(report: &Report, lock: &LockText, frontiers: &[&LockFrontier]) -> String {
+fn page(
+    report: &Report,
+    lock: &LockText,
+    frontiers: &[&LockFrontier],
+    words: &LockWords,
+) -> String {
     let cells = cells_of(report, lock);
+    let name = file_name(&lock.name);
+    let (description, about) = (words.about)(lock);
     let mut out = format!("# {}\n", text(&lock.name));
-    paragraph(&mut out, &lock.description);
-    section(&mut out, "How it works", lock.about.works.as_deref());
-    section(
-        &mut out,
-        "What is claimed for it",
-        lock.about.claims.as_deref(),
-    );
-    out += "\n## What lockproof found\n";
-    out += &frontier(frontiers, &file_name(&lock.name));
+    let other = other_language(report, &name, words);
+    if !other.is_empty() {
+        let _ = write!(out, "\n{}\n", other.trim_end());
+    }
+    paragraph(&mut out, &description);
+    section(&mut out, words.works, about.works.as_deref());
+    section(&mut out, words.claims, about.claims.as_deref());
+    let _ = write!(out, "\n## {}\n", words.found);
+    out += &frontier(frontiers, &name, words);
     let mut sizes: Vec<Sizes> = Vec::new();
     for cell in &cells {
         if !sizes.contains(&cell.sizes) {
@@ -192,13 +236,13 @@ fn page(report: &Report, lock: &LockText, frontiers: &[&LockFrontier]) -> String
     for sizes in sizes {
         let of_size = cells.iter().filter(|cell| cell.sizes == sizes);
         let of_size: Vec<&Cell> = of_size.copied().collect();
-        out += &table(report, sizes, &of_size);
+        out += &table(report, sizes, &of_size, words);
     }
-    out += &evidence(&cells);
-    out += &cluster(lock);
-    out += &stories(report, &cells);
-    section(&mut out, "How to repair it", lock.about.repair.as_deref());
-    out + &source(lock)
+    out += &evidence(&cells, words);
+    out += &cluster(lock, words);
+    out += &stories(report, &cells, words);
+    section(&mut out, words.repair, about.repair.as_deref());
+    out + &source(lock, words)
 }
 
 fn section(out: &mut String, title: &str, body: Option<&str>) {
@@ -230,87 +274,85 @@ fn begun(line: &str) -> String {
     line.to_owned()
 }
 
-fn set_text(set: &[Assumption]) -> String {
-    text(&words::assumptions(set))
+fn set_text(set: &[Assumption], words: &LockWords) -> String {
+    text(&(words.set)(set))
 }
 
 /// Property x assumption sets, in words.
-fn table(report: &Report, sizes: Sizes, cells: &[&Cell]) -> String {
+fn table(report: &Report, sizes: Sizes, cells: &[&Cell], words: &LockWords) -> String {
     let sets = sets(cells);
-    let names: Vec<String> = sets.iter().map(|set| set_text(set)).collect();
-    let mut out = format!(
-        "\nWith {}, under {}:\n\n",
-        sizes_text(sizes),
-        each_of(&names)
-    );
+    let names: Vec<String> = sets.iter().map(|set| set_text(set, words)).collect();
+    let under_these = each_of(&names, words);
+    let values = [("sizes", &*(words.sizes)(sizes)), ("sets", &*under_these)];
+    let mut out = format!("\n{}\n\n{}", fill(words.table, &values), words.head);
     let unknown = cells.iter().any(|cell| cell.verdict == Verdict::Unknown);
-    out += "| property | safe under | breaks under |";
-    out += if unknown { " unknown under |\n" } else { "\n" };
-    out += "|---|---|---|";
+    out += if unknown { words.head_unknown } else { "" };
+    out += "\n|---|---|---|";
     out += if unknown { "---|\n" } else { "\n" };
     for property in properties(cells) {
         let row = cells.iter().filter(|cell| cell.property == property);
         let row: Vec<&Cell> = row.copied().collect();
         let meaning = report.properties.get(property);
-        let meaning = meaning.map_or(String::new(), |meaning| format!("<br>{}", line(meaning)));
+        let meaning = meaning.map_or(String::new(), |meaning| {
+            format!("<br>{}", line(&(words.meaning)(property, meaning)))
+        });
         let _ = write!(
             out,
             "| **{}**{meaning} | {} | {} |",
             text(property),
-            under(&row, Verdict::Holds, sets.len()),
-            under(&row, Verdict::Violated, sets.len()),
+            under(&row, Verdict::Holds, sets.len(), words),
+            under(&row, Verdict::Violated, sets.len(), words),
         );
         if unknown {
-            let _ = write!(out, " {} |", reasons(&row));
+            let _ = write!(out, " {} |", reasons(&row, words));
         }
         out.push('\n');
     }
     out
 }
 
-fn each_of(names: &[String]) -> String {
+fn each_of(names: &[String], words: &LockWords) -> String {
     match names {
         [one] => one.clone(),
-        many => format!("each of these: {}", many.join(", ")),
+        many => fill(words.each_of, &[("sets", &many.join(words.comma))]),
     }
 }
 
 /// The sets under which the property of this row has this verdict. If it holds under most of
 /// many, these are "all others": the few that are named tell more.
-fn under(row: &[&Cell], verdict: Verdict, sets: usize) -> String {
+fn under(row: &[&Cell], verdict: Verdict, sets: usize, words: &LockWords) -> String {
     let found: Vec<String> = row
         .iter()
         .filter(|cell| cell.verdict == verdict)
-        .map(|cell| set_text(&cell.assumptions))
+        .map(|cell| set_text(&cell.assumptions, words))
         .collect();
     match found.len() {
         0 => "–".into(),
-        all if all == sets && sets > 1 => "all of these".into(),
+        all if all == sets && sets > 1 => words.all_of_these.into(),
         most if verdict == Verdict::Holds && row.len() == sets && most > 3 && most * 2 > sets => {
-            "all others".into()
+            words.all_others.into()
         }
-        _ => found.join(", "),
+        _ => found.join(words.comma),
     }
 }
 
 /// The sets under which nothing is known, each reason once.
-fn reasons(row: &[&Cell]) -> String {
+fn reasons(row: &[&Cell], words: &LockWords) -> String {
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     for cell in row.iter().filter(|cell| cell.verdict == Verdict::Unknown) {
-        let reason = cell.reason.as_deref().unwrap_or("no reason is stated");
-        let set = set_text(&cell.assumptions);
+        let reason = cell.reason.as_deref().unwrap_or(words.no_reason);
+        let set = set_text(&cell.assumptions, words);
         match found.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, sets)) => sets.push(set),
             None => found.push((reason, vec![set])),
         }
     }
-    let parts: Vec<String> = found
-        .iter()
-        .map(|(reason, sets)| {
-            let reason = line(&words::shorten(reason, REASON_CHARS));
-            format!("{}, because {reason}", sets.join(", "))
-        })
-        .collect();
+    let part = |(reason, sets): &(&str, Vec<String>)| {
+        let reason = line(&lockproof_trace::words::shorten(reason, REASON_CHARS));
+        let sets = sets.join(words.comma);
+        fill(words.because, &[("sets", &sets), ("reason", &reason)])
+    };
+    let parts: Vec<String> = found.iter().map(part).collect();
     match parts.is_empty() {
         true => "–".into(),
         false => parts.join("<br>"),
@@ -318,43 +360,35 @@ fn reasons(row: &[&Cell]) -> String {
 }
 
 /// What real servers say of all that is in the tables.
-fn evidence(cells: &[&Cell]) -> String {
+fn evidence(cells: &[&Cell], words: &LockWords) -> String {
     let mut said = Vec::new();
+    let named = |cells: &[&&Cell]| {
+        let names: Vec<String> = cells.iter().map(|cell| named(cell, words)).collect();
+        names.join(words.semicolon)
+    };
     let violated: Vec<&&Cell> = of(cells, Verdict::Violated);
-    let open: Vec<String> = violated
-        .iter()
-        .filter(|cell| !cell.is_reproduced())
-        .map(|cell| named(cell))
-        .collect();
+    let open = violated.iter().filter(|cell| !cell.is_reproduced());
+    let open: Vec<&&Cell> = open.copied().collect();
     if !violated.is_empty() {
         said.push(match open.is_empty() {
-            true => "Each violation was confirmed on a real server.".to_owned(),
-            false => format!("Not confirmed on a real server: {}.", open.join("; ")),
+            true => words.confirmed.to_owned(),
+            false => fill(words.unconfirmed, &[("cells", &named(&open))]),
         });
     }
     let holds = of(cells, Verdict::Holds);
     let walked = |cell: &&&Cell| cell.walks.is_some_and(|walks| walks.count > 0);
-    let strayed: Vec<String> = holds
-        .iter()
-        .filter(|cell| cell.walks.is_some_and(|walks| walks.diverged > 0))
-        .map(|cell| named(cell))
-        .collect();
+    let strayed = |cell: &&&Cell| cell.walks.is_some_and(|walks| walks.diverged > 0);
+    let strayed: Vec<&&Cell> = holds.iter().copied().filter(strayed).collect();
     if !strayed.is_empty() {
-        said.push(format!(
-            "Random walks through the model went another way on a real server: {}.",
-            strayed.join("; ")
-        ));
+        said.push(fill(words.strayed, &[("cells", &named(&strayed))]));
     } else if !holds.is_empty() && holds.iter().all(walked) {
-        said.push(
-            "Where a property holds, random walks through the model went the same way on a real server."
-                .to_owned(),
-        );
+        said.push(words.walked.to_owned());
     } else if !holds.is_empty() {
-        said.push("What holds was not compared with a real server everywhere.".to_owned());
+        said.push(words.unwalked.to_owned());
     }
     match said.is_empty() {
         true => String::new(),
-        false => format!("\n{}\n", said.join(" ")),
+        false => format!("\n{}\n", said.join(words.space)),
     }
 }
 
@@ -363,25 +397,25 @@ fn of<'c, 'r>(cells: &'c [&'r Cell], verdict: Verdict) -> Vec<&'c &'r Cell> {
     cells.iter().filter(wanted).collect()
 }
 
-fn named(cell: &Cell) -> String {
-    format!(
-        "{} under {}",
-        text(&cell.property),
-        set_text(&cell.assumptions)
-    )
+fn named(cell: &Cell, words: &LockWords) -> String {
+    let values = [
+        ("property", &*text(&cell.property)),
+        ("set", &*set_text(&cell.assumptions, words)),
+    ];
+    fill(words.under, &values)
 }
 
-fn cluster(lock: &LockText) -> String {
+fn cluster(lock: &LockText, words: &LockWords) -> String {
     if lock.warnings.is_empty() {
         return String::new();
     }
     let lines = lock.warnings.iter().map(|one| format!("- {}\n", line(one)));
-    format!("\n## Warnings\n\n{}", lines.collect::<String>())
+    format!("\n## {}\n\n{}", words.warnings, lines.collect::<String>())
 }
 
 /// Of each property that breaks the shortest counterexample. Properties that the same run
 /// breaks share it.
-fn stories(report: &Report, cells: &[&Cell]) -> String {
+fn stories(report: &Report, cells: &[&Cell], words: &LockWords) -> String {
     let mut told: Vec<(Vec<&Cell>, &Counterexample)> = Vec::new();
     let mut missing: Vec<&str> = Vec::new();
     let violated = |property: &&str| {
@@ -406,9 +440,9 @@ fn stories(report: &Report, cells: &[&Cell]) -> String {
     if told.is_empty() && missing.is_empty() {
         return String::new();
     }
-    let mut out = String::from("\n## How it breaks\n");
+    let mut out = format!("\n## {}\n", words.breaks);
     for (cells, found) in &told {
-        let chapter = chapter(report, cells, found);
+        let chapter = chapter(report, cells, found, words);
         match out.len() + chapter.len() > PAGE_MAX {
             true => missing.extend(cells.iter().map(|cell| cell.property.as_str())),
             false => out += &chapter,
@@ -416,7 +450,8 @@ fn stories(report: &Report, cells: &[&Cell]) -> String {
     }
     if !missing.is_empty() {
         let names: Vec<String> = missing.iter().map(|name| text(name)).collect();
-        let _ = write!(out, "\nNo run is shown here for {}.\n", names.join(", "));
+        let values = [("properties", &*names.join(words.comma))];
+        let _ = write!(out, "\n{}\n", fill(words.not_shown, &values));
     }
     out
 }
@@ -432,19 +467,16 @@ fn properties<'r>(cells: &[&'r Cell]) -> Vec<&'r str> {
     properties
 }
 
-fn chapter(report: &Report, cells: &[&Cell], found: &Counterexample) -> String {
+fn chapter(report: &Report, cells: &[&Cell], found: &Counterexample, words: &LockWords) -> String {
     let names: Vec<String> = cells.iter().map(|cell| text(&cell.property)).collect();
-    let set = words::assumptions(&found.trace.assumptions);
-    let mut out = format!("\n### {} under {}\n", names.join(", "), text(&set));
-    let confirmed = match cells.iter().all(|cell| cell.is_reproduced()) {
-        true => "confirmed on a real server",
-        false => "not confirmed on a real server",
-    };
-    let _ = write!(
-        out,
-        "\nThe shortest run that breaks {}, {confirmed}:\n",
-        if cells.len() > 1 { "them" } else { "it" }
-    );
+    let values = [
+        ("property", &*names.join(words.comma)),
+        ("set", &*set_text(&found.trace.assumptions, words)),
+    ];
+    let mut out = format!("\n### {}\n", fill(words.under, &values));
+    let confirmed = cells.iter().all(|cell| cell.is_reproduced());
+    let run = words.run[usize::from(cells.len() > 1)][usize::from(confirmed)];
+    let _ = write!(out, "\n{run}\n");
     let property = found.trace.property.as_deref().unwrap_or_default();
     let options = Story {
         meaning: report.properties.get(property).map(String::as_str),
@@ -452,8 +484,9 @@ fn chapter(report: &Report, cells: &[&Cell], found: &Counterexample) -> String {
     };
     let _ = write!(
         out,
-        "\n{}\nFind it again:\n\n{}",
+        "\n{}\n{}\n\n{}",
         fenced(&story(&found.trace, &options), "text"),
+        words.again,
         fenced(&cells[0].command, "sh")
     );
     out
@@ -461,13 +494,14 @@ fn chapter(report: &Report, cells: &[&Cell], found: &Counterexample) -> String {
 
 /// Where the lock file is. A link from the root of lockproof's repository leads there from
 /// wherever in it the pages are; other files have their path alone.
-fn source(lock: &LockText) -> String {
+fn source(lock: &LockText, words: &LockWords) -> String {
     let file = match lock.path == lock.name {
         true => {
             let path = format!("models/{}.lua", lock.name);
-            format!("[{}](/{path}), built into lockproof", text(&path))
+            let link = format!("[{}](/{path})", text(&path));
+            fill(words.built_in, &[("link", &link)])
         }
         false => text(&lock.path),
     };
-    format!("\n## The lock file\n\n{file}\n")
+    format!("\n## {}\n\n{file}\n", words.file)
 }

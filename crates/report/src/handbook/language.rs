@@ -2,6 +2,8 @@
 
 use lockproof_model::world::catalogue::{Fault, Property};
 
+use super::chinese;
+
 /// A language.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Language {
@@ -58,16 +60,28 @@ macro_rules! templates {
 }
 
 /// English first: what another language has no words for is said in English.
-pub(in super::super) const LANGUAGES: [Language; 1] = [Language {
-    folder: "",
-    up: "",
-    pages: &[],
-    templates: templates!("en"),
-    comma: ", ",
-    none: "none",
-    fault: english_fault,
-    property: english_property,
-}];
+pub(in super::super) const LANGUAGES: [Language; 2] = [
+    Language {
+        folder: "",
+        up: "",
+        pages: &[],
+        templates: templates!("en"),
+        comma: ", ",
+        none: "none",
+        fault: english_fault,
+        property: english_property,
+    },
+    Language {
+        folder: "zh-CN/",
+        up: "../",
+        pages: &["lock-files.md"],
+        templates: templates!("zh-CN"),
+        comma: "、",
+        none: "没有",
+        fault: chinese::fault,
+        property: chinese::property,
+    },
+];
 
 impl Language {
     /// A page of the docs, as a link from this language's folder: in this language, if it is there.
@@ -80,7 +94,7 @@ impl Language {
     }
 }
 
-fn english_fault(fault: Fault) -> FaultWords {
+pub(super) fn english_fault(fault: Fault) -> FaultWords {
     let origin = fault.origin();
     FaultWords {
         plain: origin.plain.into(),
@@ -90,7 +104,7 @@ fn english_fault(fault: Fault) -> FaultWords {
     }
 }
 
-fn english_property(property: Property) -> PropertyWords {
+pub(super) fn english_property(property: Property) -> PropertyWords {
     let (_, consequence) = property.consequence();
     PropertyWords {
         plain: property.plain().into(),

@@ -8,6 +8,7 @@
 //! It is written for a report on built-in locks only. A user's own matrix has no reader who looks
 //! for a lock, and its folder has none of the pages that the handbook links to.
 
+pub mod chinese;
 mod faults;
 mod language;
 mod properties;
@@ -19,7 +20,7 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
 
-pub(super) use language::{LANGUAGES, Language};
+use language::{LANGUAGES, Language};
 
 use super::ReportError;
 use super::markdown::text;
