@@ -5,6 +5,7 @@
 
 use lockproof_input::nearest;
 use lockproof_redis::commands;
+use lockproof_trace::words;
 
 /// As `COMMAND LIST` of Redis 7.0, Redis 8.2 and Valkey 9.1 gives them, and three of Redis 8.4 (`delex`,
 /// `digest`, `msetex`), in lower case and sorted. Commands of modules are left out: their names have a dot.
@@ -67,7 +68,7 @@ pub fn nowhere(name: &str) -> Option<String> {
 fn shown(name: &str) -> String {
     match name.is_empty() {
         true => "an empty text".into(),
-        false => lockproof_trace::words::shorten(&name.to_uppercase(), 40),
+        false => words::shorten(&words::printable(&name.to_uppercase()), 40),
     }
 }
 
@@ -100,6 +101,7 @@ mod tests {
         assert!(told("setnx lock 1").contains("as one text"));
         assert!(!told("qqqqqqqq").contains("did you mean"));
         assert!(told("").starts_with("an empty text"));
+        assert!(!told("\u{1b}[2J").contains('\u{1b}'));
         for real in ["SETNX", "xadd", "JSON.SET"] {
             assert_eq!(nowhere(real), None, "{real}");
         }
