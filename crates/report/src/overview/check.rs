@@ -84,11 +84,8 @@ pub fn check_summary(report: &CheckReport, width: usize) -> String {
         out += &wrapped("", &format!("violated: {}", kinds.join(", ")), width);
     }
     for warning in &report.warnings {
-        out += &wrapped(
-            "",
-            &format!("warning: {}", words::printable(warning)),
-            width,
-        );
+        // Not wrapped: a log is searched for it.
+        out += &format!("warning: {}\n", words::printable(warning));
     }
     out
 }
