@@ -202,8 +202,12 @@ pub(super) fn read_baseline(path: Option<&Path>) -> Result<Option<Baseline>, Fai
     }
 }
 
+/// More bytes than this are read of no report, matrix or baseline. The report of the published
+/// matrix has a quarter of it.
+const READ_MAX: u64 = 64 << 20;
+
 pub(super) fn read(path: &Path) -> Result<String, Failure> {
-    files::text(path, 1 << 24)
+    files::text(path, READ_MAX)
         .with_context(|| format!("failed to read {}", path.display()))
         .map_err(Failure::usage)
 }
