@@ -43,9 +43,7 @@ if [ -z "$releases" ]; then
     releases=${GITHUB_SERVER_URL:-https://github.com}/$repository/releases/download/$tag
 fi
 
-home=${RUNNER_TEMP:-/tmp}/lockproof-$tag
-rm -rf "$home"
-mkdir -p "$home"
+home=$(mktemp -d "${RUNNER_TEMP:-/tmp}/lockproof.XXXXXX")
 # fetch FILE: into the new folder.
 fetch() {
     case $releases in

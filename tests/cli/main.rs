@@ -21,6 +21,7 @@ mod machine_limits;
 mod mutate;
 mod output;
 mod own_network;
+mod packages;
 mod partition;
 mod readme;
 mod replay;
