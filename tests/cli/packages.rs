@@ -138,7 +138,7 @@ fn the_action_names_what_is_wrong_with_a_version() {
     let release = Release::new("1.2.3", "1.2.4");
     release.refuses("v1.2.3", "holds lockproof 1.2.4");
     release.refuses("v1.2.5", "SHA256SUMS has no sum of lockproof-1.2.5-");
-    release.refuses("latest", "'latest' is none");
+    release.refuses("latest", "latest is none");
     release.refuses("v1.2.3/../..", "is none");
     release.refuses("v1.2.3\n::set-env name=PATH::/tmp", "is none");
 }
