@@ -219,6 +219,7 @@ fi
     awk -v version="$([ -n "$tag" ] && echo "$version" || echo Unreleased)" '
         /^## / { inside = index($0, "## [" version "]") == 1; next }
         inside' CHANGELOG.md
+    echo
     cat "$notes"
     echo
     echo "Built from the commit $commit with $(rustc --version). \`sha256sum --check SHA256SUMS\` checks the files."
