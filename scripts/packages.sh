@@ -84,7 +84,7 @@ if need has_tool actionlint -- "the workflows" "there is no actionlint (where Go
     lint=("$(tool actionlint)" -no-color -shellcheck "$(tool shellcheck || true)" -pyflakes "")
     passes "the workflows" "${lint[@]}" .github/workflows/*.yml
     mkdir -p "$scratch/user/.github/workflows"
-    for name in github github-parts; do
+    for name in one-job github github-parts; do
         block $name >"$scratch/user/.github/workflows/$name.yml"
         passes "docs/ci.md: $name" env -C "$scratch/user" "${lint[@]}" ".github/workflows/$name.yml"
     done

@@ -41,7 +41,7 @@ while [ $# != 0 ]; do
     shift
 done
 
-for program in cargo git tar gzip sha256sum python3 strip; do
+for program in cargo git gcc tar gzip sha256sum python3 strip objdump; do
     has "$program" || fail "there is no $program"
 done
 version=$(cargo pkgid --locked --offline --package lockproof) || fail "cargo cannot read Cargo.toml and Cargo.lock"
@@ -142,9 +142,10 @@ build() {
         "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
         "--remap-path-prefix=$PWD=/lockproof"
     )
+    local settings=("CC_$variable=$2")
+    [ "$2" = gcc ] || settings+=("CARGO_TARGET_${variable^^}_LINKER=$2")
     local IFS=$'\x1f'
-    env CARGO_INCREMENTAL=0 "CARGO_ENCODED_RUSTFLAGS=${flags[*]}" \
-        "CC_$variable=$2" "CARGO_TARGET_${variable^^}_LINKER=$2" \
+    env CARGO_INCREMENTAL=0 "CARGO_ENCODED_RUSTFLAGS=${flags[*]}" "${settings[@]}" \
         cargo build --locked --release --package lockproof --bin lockproof --target "$1"
 }
 
@@ -159,16 +160,15 @@ needs_of() {
     fi
 }
 
-has objdump || fail "there is no objdump (Debian's binutils)"
 notes=$scratch/NOTES.md
 {
     echo "| file | runs on |"
     echo "|---|---|"
 } >"$notes"
-packed=0
+packed=0 bill_of=''
 native=${host%%-*}
 for architecture in "$native" $([ "$native" = x86_64 ] && echo aarch64 || echo x86_64); do
-    compiler=cc
+    compiler=gcc
     if [ "$architecture" != "$native" ]; then
         compiler=$architecture-linux-gnu-gcc
         if ! has "$compiler"; then
@@ -194,6 +194,7 @@ for architecture in "$native" $([ "$native" = x86_64 ] && echo aarch64 || echo x
     echo "  it runs on $needs"
     echo "| lockproof-$version-$triple.tar.gz | $needs |" >>"$notes"
     packed=$((packed + 1))
+    bill_of=${bill_of:-$triple}
 done
 [ $packed != 0 ] || fail "there is nothing to pack"
 
@@ -207,8 +208,8 @@ else
     bill=lockproof-$version.cdx.json
     mkdir "$scratch/tree"
     git archive HEAD | tar -x -C "$scratch/tree"
-    "$target/tools/bin/cargo-cyclonedx" cyclonedx --quiet --format json --no-build-deps \
-        --manifest-path "$scratch/tree/Cargo.toml"
+    "$target/tools/bin/cargo-cyclonedx" cyclonedx --quiet --format json --spec-version 1.5 \
+        --no-build-deps --target "$bill_of" --manifest-path "$scratch/tree/Cargo.toml"
     sed "s|$scratch/tree|/lockproof|g" "$scratch/tree/lockproof.cdx.json" >"$out/$bill"
     echo "wrote $bill"
 fi
@@ -218,6 +219,7 @@ fi
     awk -v version="$([ -n "$tag" ] && echo "$version" || echo Unreleased)" '
         /^## / { inside = index($0, "## [" version "]") == 1; next }
         inside' CHANGELOG.md
+    echo
     cat "$notes"
     echo
     echo "Built from the commit $commit with $(rustc --version). \`sha256sum --check SHA256SUMS\` checks the files."

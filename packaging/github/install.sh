@@ -23,7 +23,7 @@ if [ -z "$tag" ]; then
 fi
 version=${tag#v}
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] ||
-    fail "the version is a release such as v0.1.0, and '$(printf %q "$tag")' is none"
+    fail "the version is a release such as v0.1.0, and $(printf %q "$tag") is none"
 tag=v$version
 
 [ "$(uname -s)" = Linux ] || fail "lockproof runs on Linux, and this runner is $(uname -s); use runs-on: ubuntu-latest"
@@ -39,13 +39,11 @@ if [ -z "$releases" ]; then
     # An action in the caller's own repository (uses: ./) has no name of its own.
     repository=${repository:-${GITHUB_REPOSITORY:-}}
     [[ $repository =~ ^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$ ]] ||
-        fail "the repository is OWNER/NAME, and '$(printf %q "$repository")' is none"
+        fail "the repository is OWNER/NAME, and $(printf %q "$repository") is none"
     releases=${GITHUB_SERVER_URL:-https://github.com}/$repository/releases/download/$tag
 fi
 
-home=${RUNNER_TEMP:-/tmp}/lockproof-$tag
-rm -rf "$home"
-mkdir -p "$home"
+home=$(mktemp -d "${RUNNER_TEMP:-/tmp}/lockproof.XXXXXX")
 # fetch FILE: into the new folder.
 fetch() {
     case $releases in

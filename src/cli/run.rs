@@ -332,8 +332,8 @@ pub(super) fn conclude(out: &Path, report: &Report, ending: Ending<'_>) -> Ended
     }
     if baseline.is_some() {
         ci::annotate(report)?;
-        ci::summary(report)?;
     }
+    ci::summary(report)?;
     if report.cells.is_empty() && report.scenarios.is_empty() {
         return Ok(Exit::Nothing);
     }

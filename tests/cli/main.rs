@@ -24,6 +24,7 @@ mod messages;
 mod mutate;
 mod output;
 mod own_network;
+mod packages;
 mod partition;
 mod readme;
 mod replay;

@@ -201,9 +201,48 @@ fn github_is_told_which_line_of_a_users_file_turns_the_run_red() {
         "{annotation}"
     );
     assert!(
-        annotation.contains("::expected holds, found violated; repeat: lockproof check"),
+        annotation.contains("::expected holds, found violated in "),
         "{annotation}"
     );
+    assert!(
+        annotation.contains("; repeat: lockproof check"),
+        "{annotation}"
+    );
+    // The shortest trace: every step, on one line of the log.
+    let report = report(&place, "reports/latest");
+    let bad = report.cells.iter().find(|cell| cell.is_bad()).unwrap();
+    let found = bad.counterexample.as_ref().unwrap();
+    let found = report.counterexample(found).unwrap();
+    let set = lockproof_trace::words::assumptions(&bad.assumptions);
+    let named = format!("{}%3A {} under ", bad.lock, bad.property);
+    assert!(annotation.contains(&named), "{annotation}");
+    assert!(annotation.contains("%0A   1   "), "{annotation}");
+    let last = format!("step {} violates {}", found.trace.length(), bad.property);
+    assert!(annotation.contains(&last), "{annotation}");
+    // Summary and junit.xml say the same: lock, property, faults, and the trace.
     let summary = std::fs::read_to_string(place.path("summary.md")).unwrap();
-    assert!(summary.contains("## Not as expected"), "{summary}");
+    let (overview, unexpected) = summary.split_once("\n## Not as expected\n").unwrap();
+    assert!(overview.contains("## Which lock survives which fault"));
+    let (unexpected, _) = unexpected.split_once("\n## ").unwrap();
+    assert!(unexpected.contains(&last), "{unexpected}");
+    let junit = std::fs::read_to_string(place.path("reports/latest/junit.xml")).unwrap();
+    let (_, failure) = junit.split_once("<failure ").unwrap();
+    let (failure, _) = failure.split_once("</failure>").unwrap();
+    let message = format!("{}: {} under {set}: expected holds", bad.lock, bad.property);
+    assert!(failure.contains(&message), "{failure}");
+    assert!(failure.contains(&last), "{failure}");
+}
+
+#[test]
+fn without_a_baseline_the_summary_is_written_and_nothing_is_annotated() {
+    let place = Place::new();
+    place.write("matrix.toml", MATRIX);
+    let mut command = place.command("run matrix.toml --partition 1/3");
+    command.env("GITHUB_ACTIONS", "true");
+    command.env("GITHUB_STEP_SUMMARY", place.path("summary.md"));
+    let said = Said::from(command.output().unwrap());
+    assert_eq!(said.code, Some(0), "{said:#?}");
+    assert!(!said.out.contains("::error"), "{}", said.out);
+    let summary = std::fs::read_to_string(place.path("summary.md")).unwrap();
+    assert!(summary.starts_with("# lockproof report"), "{summary}");
 }

@@ -76,6 +76,7 @@ fn every_command_in_the_documents_is_one() {
     for path in [
         "README.md",
         "docs/ci.md",
+        "docs/packages.md",
         "docs/compose.md",
         "docs/scenarios.md",
         "docs/history.md",
@@ -112,10 +113,32 @@ fn every_command_in_the_documents_is_one() {
 fn the_ci_examples_are_yaml_with_the_steps_that_matter() {
     let text = document("docs/ci.md");
     for (name, steps) in [
-        ("one-job", ["--baseline", "lockproof run", "scenario run"]),
-        ("github", ["matrix:", "baseline:", "scenario run"]),
-        ("github-parts", ["partition:", "report merge", "--baseline"]),
-        ("gitlab", ["parallel:", "report merge", "--baseline"]),
+        (
+            "one-job",
+            &["--baseline", "lockproof run", "scenario run"][..],
+        ),
+        (
+            "github",
+            &["uses: OWNER/lockproof@v", "matrix:", "baseline:"],
+        ),
+        (
+            "github-parts",
+            &[
+                "uses: OWNER/lockproof@v",
+                "partition:",
+                "report merge",
+                "--baseline",
+            ],
+        ),
+        (
+            "gitlab",
+            &[
+                "extends: .lockproof",
+                "parallel:",
+                "report merge",
+                "--baseline",
+            ],
+        ),
     ] {
         let mark = format!("<!-- yaml: {name} -->\n```yaml\n");
         let (_, after) = text.split_once(&mark).expect("an example");
@@ -124,6 +147,42 @@ fn the_ci_examples_are_yaml_with_the_steps_that_matter() {
         assert!(parsed.as_object().unwrap().len() > 2, "{name}");
         for step in steps {
             assert!(yaml.contains(step), "{name}: {step}");
+        }
+    }
+}
+
+/// A table of docs/ci.md, the action itself, and the version that examples name.
+#[test]
+fn the_actions_inputs_and_version_are_those_of_the_document() {
+    let text = document("docs/ci.md");
+    let action: serde_json::Value = serde_norway::from_str(&document("action.yml")).unwrap();
+    let inputs: Vec<&str> = action["inputs"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let (_, table) = text.split_once("| input | what it says |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let mut told: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .collect();
+    told.sort_unstable();
+    let mut known = inputs.clone();
+    known.sort_unstable();
+    assert_eq!(told, known);
+    let version = env!("CARGO_PKG_VERSION");
+    for at in [
+        "OWNER/lockproof@v",
+        "OWNER/lockproof/v",
+        "OWNER/lockproof:v",
+    ] {
+        for (_, after) in text
+            .match_indices(at)
+            .map(|(i, _)| text[i..].split_at(at.len()))
+        {
+            assert!(after.starts_with(version), "{at}{}", &after[..8]);
         }
     }
 }

@@ -84,6 +84,8 @@ impl Place {
             .args(arguments.split_whitespace())
             .env("NO_COLOR", "1")
             .env_remove("RUST_BACKTRACE")
+            // The tests themselves may run there, and their runs are none of its job's.
+            .env_remove("GITHUB_ACTIONS")
             .current_dir(&self.folder);
         // Tests may run where signals are ignored (`nohup`, `&` in a script).
         // SAFETY: signal(2) is one of the calls that are allowed after a fork.

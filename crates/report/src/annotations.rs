@@ -3,10 +3,11 @@
 //! One for each cell that turns a run red. It points at the line of the lock file
 //! that acts last in the counterexample; a built-in lock has no file to point at.
 
-use lockproof_trace::words;
+use super::junit::{found, problem, question, told};
+use super::model::{Cell, Counterexample, Report};
 
-use super::junit::problem;
-use super::model::{Cell, Report};
+/// A story beyond this many lines is cut: a list of remarks is no place for a long one.
+const LINES_MAX: usize = 40;
 
 /// A remark about a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,22 +16,33 @@ pub struct Annotation {
     pub place: Option<(String, u32)>,
     /// The question, in a few words.
     pub title: String,
-    /// The answer.
+    /// The answer: what was expected and found, the command that repeats it, and the shortest trace.
     pub message: String,
 }
 
 /// Everything that turns this report red, in its order.
 pub fn annotations(report: &Report) -> Vec<Annotation> {
-    let red = |cell: &Cell| Some(annotation(report, cell, problem(cell)?.1));
+    let red = |cell: &Cell| Some(annotation(report, cell, problem(report, cell)?.message));
     report.cells.iter().filter_map(red).collect()
 }
 
 fn annotation(report: &Report, cell: &Cell, message: String) -> Annotation {
-    let set = words::assumptions(&cell.assumptions);
+    let mut message = format!("{message}; repeat: {}", cell.command);
+    if let Some(found) = found(report, cell) {
+        let told = told(report, found);
+        let mut lines = told.lines();
+        for line in lines.by_ref().take(LINES_MAX) {
+            message += &format!("\n{line}");
+        }
+        match lines.count() {
+            0 => {}
+            more => message += &format!("\n({more} more lines are in the report)"),
+        }
+    }
     Annotation {
         place: place(report, cell),
-        title: format!("{}: {} under {set}", cell.lock, cell.property),
-        message: format!("{message}; repeat: {}", cell.command),
+        title: question(cell),
+        message,
     }
 }
 
@@ -39,13 +51,14 @@ fn place(report: &Report, cell: &Cell) -> Option<(String, u32)> {
     if !path.ends_with(".lua") {
         return None;
     }
-    let found = cell.counterexample.as_ref();
-    let found = found.and_then(|id| report.counterexample(id));
-    let acts = |found: &super::model::Counterexample| {
+    let acts = |found: &Counterexample| {
         let mut steps = found.trace.steps.iter().rev();
         steps.find_map(|step| Some(step.source.as_ref()?.line))
     };
-    Some((path.clone(), found.and_then(acts).unwrap_or(1)))
+    Some((
+        path.clone(),
+        found(report, cell).and_then(acts).unwrap_or(1),
+    ))
 }
 
 impl Annotation {

@@ -14,7 +14,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
 use super::matrix::sizes_text;
-use super::model::{Agreement, Cell, Replay, Report, verdict_word};
+use super::model::{Agreement, Cell, Counterexample, Replay, Report, verdict_word};
 use super::scenario::{FreeAgreement, FreeRuns, ScenarioRow};
 use super::terminal::evidence;
 
@@ -51,11 +51,15 @@ fn case(report: &Report, cell: &Cell) -> TestCase {
         words::assumptions(&cell.assumptions),
         sizes_text(cell.sizes)
     );
-    let status = match problem(cell) {
+    let status = match problem(report, cell) {
         None => TestCaseStatus::success(),
-        Some((kind, message)) => {
+        Some(Problem { kind, message }) => {
             let mut status = TestCaseStatus::non_success(kind);
-            status.set_message(message).set_type("verdict");
+            status
+                .set_message(format!("{}: {message}", question(cell)))
+                .set_type("verdict")
+                // Some systems show this text alone.
+                .set_description(detail(report, cell));
             status
         }
     };
@@ -119,18 +123,53 @@ fn detail_of(row: &ScenarioRow) -> String {
     out
 }
 
+/// What turns a run red about a cell.
+pub(super) struct Problem {
+    kind: NonSuccessKind,
+    /// What was expected and what was found, in a sentence.
+    pub message: String,
+}
+
+/// Lock, property and faults of a cell.
+pub(super) fn question(cell: &Cell) -> String {
+    let set = words::assumptions(&cell.assumptions);
+    format!("{}: {} under {set}", cell.lock, cell.property)
+}
+
+/// The trace that was found for a cell.
+pub(super) fn found<'a>(report: &'a Report, cell: &Cell) -> Option<&'a Counterexample> {
+    report.counterexample(cell.counterexample.as_ref()?)
+}
+
+/// A counterexample as a story.
+pub(super) fn told(report: &Report, found: &Counterexample) -> String {
+    let property = found.trace.property.as_deref().unwrap_or_default();
+    story(
+        &found.trace,
+        &Story {
+            replay: found.replay_command.as_deref(),
+            meaning: report.properties.get(property).map(String::as_str),
+            ..Story::default()
+        },
+    )
+}
+
 /// What turns a run red about this cell; `None` if nothing does.
-pub(super) fn problem(cell: &Cell) -> Option<(NonSuccessKind, String)> {
+pub(super) fn problem(report: &Report, cell: &Cell) -> Option<Problem> {
     if !cell.is_bad() {
         return None;
     }
-    let found = verdict_word(cell.verdict);
+    let found_word = verdict_word(cell.verdict);
     let mut message = match (cell.expected, cell.verdict) {
         (Some(expected), verdict) if expected != verdict => {
-            format!("expected {}, found {found}", verdict_word(expected))
+            format!("expected {}, found {found_word}", verdict_word(expected))
         }
-        _ => found.to_string(),
+        _ => found_word.to_string(),
     };
+    if let Some(found) = found(report, cell) {
+        let steps = words::plural(found.trace.length() as u32, "step");
+        message += &format!(" in {steps} ({})", found.id);
+    }
     if let Some(reason) = &cell.reason {
         message += &format!(": {reason}");
     }
@@ -141,7 +180,7 @@ pub(super) fn problem(cell: &Cell) -> Option<(NonSuccessKind, String)> {
         Verdict::Unknown => NonSuccessKind::Error,
         _ => NonSuccessKind::Failure,
     };
-    Some((kind, message))
+    Some(Problem { kind, message })
 }
 
 fn detail(report: &Report, cell: &Cell) -> String {
@@ -149,19 +188,10 @@ fn detail(report: &Report, cell: &Cell) -> String {
     if let Some(evidence) = evidence(cell) {
         out += &format!("real servers: {evidence}\n");
     }
-    let found = cell
-        .counterexample
-        .as_ref()
-        .and_then(|id| report.counterexample(id));
-    let Some(found) = found else { return out };
-    out += &story(
-        &found.trace,
-        &Story {
-            replay: found.replay_command.as_deref(),
-            meaning: report.properties.get(&cell.property).map(String::as_str),
-            ..Story::default()
-        },
-    );
+    let Some(found) = found(report, cell) else {
+        return out;
+    };
+    out += &told(report, found);
     if let Some(replay) = &found.replay {
         out += &format!("{}\n", replay_text(replay));
     }

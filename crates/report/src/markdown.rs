@@ -1,14 +1,15 @@
 //! The report as Markdown, for job summaries and repositories.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use lockproof_model::check::Verdict;
-use lockproof_trace::{Story, story, words};
+use lockproof_trace::words;
 
 use super::frontier::frontiers;
-use super::junit::replay_text;
+use super::junit::{found, replay_text, told};
 use super::matrix::{Matrix, sizes_text};
-use super::model::{Cell, Report, verdict_mark, verdict_word};
+use super::model::{Cell, Counterexample, Report, verdict_mark, verdict_word};
 use super::overview::{self, Overview};
 use super::scenario::{ScenarioRow, losses_words, percent};
 use super::terminal::{evidence, totals};
@@ -32,12 +33,13 @@ pub fn markdown(report: &Report) -> String {
         let _ = write!(out, ", proxy: {}", text(proxy));
     }
     let _ = write!(out, "\n\n{}\n", fenced(&report.command, "sh"));
-    out += &surprises(report);
     out += &survival(report);
+    let surprises = Surprises::new(report);
+    out += &surprises.markdown;
     out += &frontier_list(report);
     out += &scenarios(report);
     out += &tables(report);
-    out += &stories(report);
+    out += &stories(report, &surprises.told);
     out
 }
 
@@ -218,35 +220,54 @@ fn sweep(row: &ScenarioRow) -> String {
     out
 }
 
-/// What a reader must see first: whatever turns the run red.
-fn surprises(report: &Report) -> String {
-    let bad: Vec<&Cell> = report
-        .cells
-        .iter()
-        .filter(|c| c.expected.is_some() && c.is_bad())
-        .collect();
-    if bad.is_empty() {
-        return String::new();
-    }
-    let mut out = String::from("\n## Not as expected\n\n");
-    for cell in bad {
-        let found = verdict_word(cell.verdict);
-        let what = match cell.expected.filter(|e| *e != cell.verdict) {
-            Some(expected) => {
-                format!("expected {}, found **{found}**", verdict_word(expected))
+/// What is not as expected, each with its shortest trace. These are told first, so that they
+/// are never the ones that are left out for their length.
+struct Surprises<'a> {
+    markdown: String,
+    /// The counterexamples that are told there.
+    told: BTreeSet<&'a str>,
+}
+
+impl<'a> Surprises<'a> {
+    fn new(report: &'a Report) -> Self {
+        let mut out = String::new();
+        let mut told = BTreeSet::new();
+        let unexpected = |cell: &&Cell| cell.expected.is_some() && cell.is_bad();
+        for cell in report.cells.iter().filter(unexpected) {
+            if out.is_empty() {
+                out += "\n## Not as expected\n\n";
             }
-            None => format!("{found}, but **the real servers disagree**"),
-        };
-        let _ = writeln!(
-            out,
-            "- **{}**, {} under {}: {what}{}",
-            text(&cell.lock),
-            text(&cell.property),
-            text(&words::assumptions(&cell.assumptions)),
-            evidence(cell).map_or(String::new(), |e| format!(" ({e})")),
-        );
+            let word = verdict_word(cell.verdict);
+            let what = match cell.expected.filter(|e| *e != cell.verdict) {
+                Some(expected) => format!("expected {}, found **{word}**", verdict_word(expected)),
+                None => format!("{word}, but **the real servers disagree**"),
+            };
+            let found = found(report, cell);
+            let steps = found.map_or(String::new(), |found| {
+                format!(" in {}", words::plural(found.trace.length() as u32, "step"))
+            });
+            let _ = writeln!(
+                out,
+                "- **{}**, {} under {}: {what}{steps}{}",
+                text(&cell.lock),
+                text(&cell.property),
+                text(&words::assumptions(&cell.assumptions)),
+                evidence(cell).map_or(String::new(), |e| format!(" ({e})")),
+            );
+            let new = found.filter(|found| !told.contains(found.id.as_str()));
+            let Some(new) = new else { continue };
+            let story = details(report, new);
+            if out.len() + story.len() <= STORIES_MAX / 2 {
+                out += &story;
+                out.push('\n');
+                told.insert(new.id.as_str());
+            }
+        }
+        Surprises {
+            markdown: out,
+            told,
+        }
     }
-    out
 }
 
 fn tables(report: &Report) -> String {
@@ -312,38 +333,21 @@ fn field(cell: &Cell) -> String {
     out
 }
 
-fn stories(report: &Report) -> String {
-    if report.counterexamples.is_empty() {
-        return String::new();
-    }
-    let mut out = String::from("\n## Counterexamples\n");
+/// The counterexamples, but for those that stand further up.
+fn stories(report: &Report, told_before: &BTreeSet<&str>) -> String {
+    let mut out = String::new();
     let mut left_out = 0;
-    for found in &report.counterexamples {
-        let property = found.trace.property.as_deref().unwrap_or_default();
-        let told = story(
-            &found.trace,
-            &Story {
-                replay: found.replay_command.as_deref(),
-                meaning: report.properties.get(property).map(String::as_str),
-                ..Story::default()
-            },
-        );
-        if out.len() + told.len() > STORIES_MAX {
+    let others = report.counterexamples.iter();
+    for found in others.filter(|found| !told_before.contains(found.id.as_str())) {
+        if out.is_empty() {
+            out += "\n## Counterexamples\n";
+        }
+        let details = details(report, found);
+        if out.len() + details.len() > STORIES_MAX {
             left_out += 1;
             continue;
         }
-        let _ = write!(
-            out,
-            "\n<details><summary>{}: {} violates {}{}</summary>\n\n{}\n</details>\n",
-            text(&found.id),
-            text(&found.trace.lock.name),
-            text(property),
-            match &found.replay {
-                Some(replay) => format!(" ({})", text(&replay_text(replay))),
-                None => String::new(),
-            },
-            fenced(&told, "")
-        );
+        out += &details;
     }
     if left_out > 0 {
         let _ = write!(
@@ -353,6 +357,21 @@ fn stories(report: &Report) -> String {
         );
     }
     out
+}
+
+/// A counterexample's story, folded.
+fn details(report: &Report, found: &Counterexample) -> String {
+    format!(
+        "\n<details><summary>{}: {} violates {}{}</summary>\n\n{}\n</details>\n",
+        text(&found.id),
+        text(&found.trace.lock.name),
+        text(found.trace.property.as_deref().unwrap_or_default()),
+        match &found.replay {
+            Some(replay) => format!(" ({})", text(&replay_text(replay))),
+            None => String::new(),
+        },
+        fenced(&told(report, found), "")
+    )
 }
 
 /// Text in which no character means anything to Markdown or HTML.
