@@ -158,9 +158,12 @@ fn what_is_out_of_step_is_told_with_its_place() {
         *text = text.replacen(from, to, 1);
         out_of_step(&changed).join("\n")
     };
-    let said = told("README.md", "\n## Commands\n", "\n### Commands\n");
-    assert!(said.contains("README.zh-CN.md: heading"), "{said}");
-    assert!(said.contains("in README.md: \"### Commands\""), "{said}");
+    let said = told("docs/lock-files.md", "\n## Keys\n", "\n### Keys\n");
+    assert!(said.contains("docs/zh-CN/lock-files.md: heading"), "{said}");
+    assert!(
+        said.contains("in docs/lock-files.md: \"### Keys\""),
+        "{said}"
+    );
     let said = told(
         "docs/zh-CN/lock-files.md",
         "\"NX\", \"PX\"",

@@ -152,6 +152,33 @@ fn a_verdict_that_changes_changes_the_advice() {
 }
 
 #[test]
+fn a_property_is_asked_of_a_lock_that_has_it() {
+    let mut report = published();
+    report
+        .cells
+        .retain(|cell| cell.property != "fault-tolerance");
+    let command = |report: &Report| {
+        let page = page(report, "properties.md");
+        let section = section(&page, "fault-tolerance").to_owned();
+        let mut lines = section.lines();
+        lines
+            .find(|line| line.starts_with("lockproof check"))
+            .unwrap()
+            .to_owned()
+    };
+    let asks = |lock: &str| format!("lockproof check {lock} --property fault-tolerance");
+    assert_eq!(command(&report), asks("my-lock.lua"));
+    judge(
+        &mut report,
+        "redlock",
+        None,
+        "fault-tolerance",
+        Verdict::Holds,
+    );
+    assert_eq!(command(&report), asks("redlock"));
+}
+
+#[test]
 fn a_report_on_a_lock_of_ones_own_has_no_handbook() {
     let mut report = published();
     assert!(!handbook(&report).unwrap().is_empty());

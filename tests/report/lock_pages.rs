@@ -235,6 +235,50 @@ fn a_built_in_lock_is_linked_from_the_root_of_the_repository() {
 }
 
 #[test]
+fn the_pages_of_built_in_locks_are_written_in_both_languages() {
+    let mut report = report();
+    let paths = |report: &Report| -> Vec<String> {
+        let pages = lock_pages(report).into_iter();
+        pages.map(|(path, _)| path).collect()
+    };
+    let english = paths(&report);
+    assert!(english.iter().all(|path| path.starts_with("locks/")));
+    assert!(
+        !page(&report, "token.md").contains("中文"),
+        "there is no such page"
+    );
+    for lock in &mut report.locks {
+        lock.path.clone_from(&lock.name);
+    }
+    let both = paths(&report);
+    for path in english.iter().filter(|path| path.ends_with(".md")) {
+        assert!(both.contains(&format!("zh-CN/{path}")), "{path}");
+    }
+    // Drawings have no words, and are there once.
+    let drawings = |paths: &[String]| paths.iter().filter(|path| path.ends_with(".svg")).count();
+    assert_eq!(drawings(&both), drawings(&english));
+    assert!(page(&report, "token.md").starts_with("# token\n\n[中文](../zh-CN/locks/token.md)\n"));
+    let chinese = lock_pages(&report).into_iter();
+    let mut chinese = chinese.filter(|(path, _)| path == "zh-CN/locks/token.md");
+    let chinese = chinese.next().unwrap().1;
+    assert!(chinese.starts_with("# token\n\n[English](../../locks/token.md)\n"));
+    assert!(chinese.contains("](../../locks/token.svg)"), "{chinese}");
+}
+
+#[test]
+fn a_page_is_not_written_by_what_a_lock_file_has_in_braces() {
+    let mut report = report();
+    let lock = &mut report.locks[1];
+    lock.description = "{property} {set} {".into();
+    lock.about.works = Some("{sizes}, {link}".into());
+    let token = page(&report, "token.md");
+    assert!(token.contains("\n{property} {set} {\n"), "{token}");
+    assert!(token.contains("\n{sizes}, {link}\n"), "{token}");
+    let index = page(&report, "README.md");
+    assert!(index.contains("| {property} {set} { |"), "{index}");
+}
+
+#[test]
 fn pages_lie_beside_the_other_renderings() {
     let folder = tempfile::tempdir().unwrap();
     let mut report = report();

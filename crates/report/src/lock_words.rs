@@ -218,19 +218,20 @@ fn chinese_sentence(found: &LockFrontier) -> String {
     let mut parts = vec![match breaks.as_slice() {
         [] => "检查过的故障都不能破坏它".to_owned(),
         some if without(some) => "没有任何故障也会被破坏".to_owned(),
-        some => format!("会被 {} 破坏", listed(some)),
+        [one] => format!("会被 {one} 破坏"),
+        some => format!("会被以下任何一个组合破坏：{}", listed(some)),
     }];
     let safe = found.extremes(Answer::Safe);
     let named = listed(&safe);
     match (without(&safe), named.is_empty()) {
         (true, true) => parts.push("没有故障时安全".into()),
-        (true, false) => parts.push(format!("没有故障时安全，在 {named} 下也安全")),
-        (false, false) => parts.push(format!("在 {named} 下安全")),
+        (true, false) => parts.push(format!("没有故障时安全，分别在 {named} 下也安全")),
+        (false, false) => parts.push(format!("分别在 {named} 下安全")),
         (false, true) => {}
     }
     let open = listed(&found.extremes(Answer::Unknown));
     if !open.is_empty() {
-        parts.push(format!("在 {open} 下未知"));
+        parts.push(format!("分别在 {open} 下未知"));
     }
     parts.join("；")
 }

@@ -13,7 +13,7 @@ use super::{named, source};
 
 /// A property, and which locks have it.
 #[derive(Serialize)]
-pub(super) struct PropertyView {
+pub(super) struct PropertyView<'r> {
     id: &'static str,
     plain: String,
     meaning: String,
@@ -28,13 +28,17 @@ pub(super) struct PropertyView {
     asked: usize,
     broken: usize,
     /// The locks that violate it, and what it takes.
-    rows: Vec<Row>,
+    rows: Vec<Row<'r>>,
     safe: Option<String>,
     unknown: Option<String>,
+    /// A lock of which it can be asked.
+    example: String,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct Row<'r> {
+    #[serde(skip)]
+    lock: &'r str,
     name: String,
     page: String,
     /// It is violated without faults.
@@ -45,17 +49,21 @@ struct Row {
     steps: Option<usize>,
 }
 
-pub(super) fn all(report: &Report, verdicts: &Verdicts, language: &Language) -> Vec<PropertyView> {
+pub(super) fn all<'r>(
+    report: &Report,
+    verdicts: &Verdicts<'r>,
+    language: &Language,
+) -> Vec<PropertyView<'r>> {
     let view = |info: &PropertyInfo| view(info, report, verdicts, language);
     PROPERTIES.iter().map(view).collect()
 }
 
-fn view(
+fn view<'r>(
     info: &PropertyInfo,
     report: &Report,
-    verdicts: &Verdicts,
+    verdicts: &Verdicts<'r>,
     language: &Language,
-) -> PropertyView {
+) -> PropertyView<'r> {
     let words = (language.property)(info.property);
     let (rank, consequence) = info.property.consequence();
     let (mut rows, mut safe, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
@@ -71,7 +79,18 @@ fn view(
             () => safe.push(*lock),
         }
     }
+    let asked = rows.iter().map(|row| row.lock).chain(safe.iter().copied());
+    // Not every property is asked of every lock; one on demand is.
+    let example = match (
+        asked.chain(unknown.iter().copied()).next(),
+        info.property.on_demand(),
+    ) {
+        (Some(lock), _) => lock,
+        (None, true) => "token",
+        (None, false) => "my-lock.lua",
+    };
     PropertyView {
+        example: example.to_owned(),
         id: info.id,
         plain: words.plain,
         meaning: words.meaning,
@@ -91,7 +110,7 @@ fn view(
 }
 
 /// Of a lock that violates the property: under which sets, each once and in the order of the report.
-fn row(property: &str, lock: &str, report: &Report) -> Row {
+fn row<'r>(property: &str, lock: &'r str, report: &Report) -> Row<'r> {
     let violated: Vec<_> = (report.cells.iter())
         .filter(|cell| cell.lock == lock && cell.property == property)
         .filter(|cell| cell.verdict == Verdict::Violated)
@@ -109,6 +128,7 @@ fn row(property: &str, lock: &str, report: &Report) -> Row {
         Some(report.counterexample(id)?.trace.length())
     });
     Row {
+        lock,
         name: text(lock),
         page: file_name(lock),
         always: violated.iter().any(|cell| cell.assumptions.is_empty()),
