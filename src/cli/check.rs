@@ -219,10 +219,7 @@ fn print_json(report: &CheckReport) -> Result<(), Failure> {
 fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
     let width = screen::width();
     if args.verbose {
-        screen::print(format_args!(
-            "\n{}",
-            terminal::check_table_within(report, width)
-        ))?;
+        screen::print(format_args!("\n{}", terminal::check_table(report, width)))?;
     }
     screen::print(format_args!("\n{}", overview::check_summary(report, width)))?;
     let mut written = 0;

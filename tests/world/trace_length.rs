@@ -41,13 +41,14 @@ fn numbers(trace: &Trace) -> Vec<usize> {
 }
 
 fn table(result: &CheckResult, trace: &Trace) -> String {
-    terminal::check_table(&CheckReport {
+    let report = CheckReport {
         schema: SCHEMA.into(),
         lock: trace.lock.clone(),
         setup: trace.setup.clone(),
         results: vec![result.clone()],
         warnings: Vec::new(),
-    })
+    };
+    terminal::check_table(&report, usize::MAX)
 }
 
 fn has_one_length(result: &CheckResult, trace: &Trace) {

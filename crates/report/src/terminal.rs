@@ -240,14 +240,9 @@ fn on_servers(cell: &Cell) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// The table of one check: property x assumption set with verdict and states.
-pub fn check_table(report: &CheckReport) -> String {
-    check_table_within(report, usize::MAX)
-}
-
-/// The table of one check; if it is wider than `width` columns, it is continued
-/// in another one below.
-pub fn check_table_within(report: &CheckReport, width: usize) -> String {
+/// The table of one check, property x assumption set with verdict and states; if it is wider
+/// than `width` columns, it is continued in another one below.
+pub fn check_table(report: &CheckReport, width: usize) -> String {
     let mut columns: Vec<&[Assumption]> = Vec::new();
     let mut properties: Vec<&str> = Vec::new();
     for result in &report.results {
@@ -273,15 +268,16 @@ pub fn check_table_within(report: &CheckReport, width: usize) -> String {
             })
             .collect(),
     };
-    let mut out = grid.render(width);
-    for (reason, sets) in reasons(report) {
+    grid.render(width)
+}
+
+/// Why verdicts of a check are unknown, a line a reason. Not wrapped: a log is searched for it.
+pub(super) fn unknown_lines(report: &CheckReport) -> String {
+    let line = |(reason, sets): (&str, Vec<String>)| {
         let sets = sets.join("; ");
-        out += &format!("unknown under {sets}: {}\n", words::printable(reason));
-    }
-    for warning in &report.warnings {
-        out += &format!("warning: {}\n", words::printable(warning));
-    }
-    out
+        format!("unknown under {sets}: {}\n", words::printable(reason))
+    };
+    reasons(report).into_iter().map(line).collect()
 }
 
 /// Why verdicts are unknown, each reason once with the sets under which it is.

@@ -5,7 +5,7 @@ use lockproof_model::check::{CheckReport, CheckResult, Verdict};
 use lockproof_trace::{Setup, words};
 use unicode_width::UnicodeWidthStr;
 
-use super::super::terminal::wrapped;
+use super::super::terminal::{unknown_lines, wrapped};
 use super::{Overview, consequence_words, rank, sentences, set_words};
 
 /// Columns of the names of sets; a longer one moves its line's rest to the right.
@@ -21,26 +21,21 @@ pub fn check_line(results: &[CheckResult], ttl_ticks: u32) -> String {
         return String::new();
     };
     let violated = violations(results);
-    let open = results.iter().find_map(|result| result.reason.as_deref());
+    let open = results.iter().filter(|one| one.verdict == Verdict::Unknown);
+    let open = open.count();
     let (mark, colour) = match (violated.is_empty(), open) {
         (false, _) => ("✗", AnsiColor::Red),
-        (true, Some(_)) => ("?", AnsiColor::Yellow),
-        (true, None) => ("✓", AnsiColor::Green),
+        (true, 1..) => ("?", AnsiColor::Yellow),
+        (true, 0) => ("✓", AnsiColor::Green),
     };
-    let mut said = match violated.is_empty() {
-        false => told(&violated),
-        true if open.is_none() => "safe".to_owned(),
-        true => String::new(),
+    let unknown = (open > 0).then(|| format!("{open} unknown"));
+    let found = match (violated.is_empty(), open) {
+        (false, _) => Some(told(&violated)),
+        (true, 0) => Some("safe".to_owned()),
+        (true, _) => None,
     };
-    if let Some(reason) = open {
-        let unknown = results.iter().filter(|one| one.verdict == Verdict::Unknown);
-        let gap = if said.is_empty() { "" } else { "; " };
-        said += &format!(
-            "{gap}{} unknown: {}",
-            unknown.count(),
-            words::shorten(&words::printable(reason), 80)
-        );
-    }
+    let said: Vec<String> = found.into_iter().chain(unknown).collect();
+    let said = said.join("; ");
     let name = set_words(&first.assumptions, ttl_ticks);
     let states = results.iter().map(|result| result.states).max();
     let states = words::thousands(states.unwrap_or(0));
@@ -83,6 +78,7 @@ pub fn check_summary(report: &CheckReport, width: usize) -> String {
     if !kinds.is_empty() {
         out += &wrapped("", &format!("violated: {}", kinds.join(", ")), width);
     }
+    out += &unknown_lines(report);
     for warning in &report.warnings {
         // Not wrapped: a log is searched for it.
         out += &format!("warning: {}\n", words::printable(warning));

@@ -19,9 +19,10 @@ pub struct Consequence {
     pub source: &'static str,
 }
 
-const KLEPPMANN: &str =
+pub(super) const KLEPPMANN: &str =
     "https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html";
-const REDLOCK: &str = "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
+pub(super) const REDLOCK: &str =
+    "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
 const PUBSUB: &str = "https://redis.io/docs/latest/develop/pubsub/";
 const SETNX: &str = "https://redis.io/docs/latest/commands/setnx/";
 

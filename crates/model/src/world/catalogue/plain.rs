@@ -4,6 +4,7 @@
 //! beside it; a fault also has where it comes from, what helps, and who says so. (What a property's
 //! violation means, and what helps there, are its [`Consequence`](super::Consequence).)
 
+use super::consequences::{KLEPPMANN, REDLOCK};
 use super::faults::Fault;
 use super::properties::{Branching, Fair, Property, Safety};
 
@@ -21,9 +22,6 @@ pub struct Origin {
     pub source: &'static str,
 }
 
-const KLEPPMANN: &str =
-    "https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html";
-const REDLOCK: &str = "https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/";
 const PERSISTENCE: &str =
     "https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/";
 const REPLICATION: &str =
