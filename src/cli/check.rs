@@ -221,18 +221,25 @@ fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
     if args.verbose {
         screen::print(format_args!("\n{}", terminal::check_table(report, width)))?;
     }
-    screen::print(format_args!("\n{}", overview::check_summary(report, width)))?;
-    let mut written = 0;
-    for trace in report.results.iter().filter_map(|one| one.trace.as_ref()) {
-        write_trace(&args.traces, trace, args.itf)?;
-        written += 1;
-    }
+    let named = !args.property.is_empty();
+    let summary = overview::check_summary(report, named, width);
+    screen::print(format_args!("\n{summary}"))?;
+    let traces = || report.results.iter().filter_map(|one| one.trace.as_ref());
+    // Told before it is written: a folder that cannot be written must not cost the answer.
     if let Some(trace) = overview::worst(&report.results).and_then(|worst| worst.trace.as_ref()) {
         tell(trace, &trace_path(&args.traces, trace))?;
-        let traces = words::plural(written, "trace");
-        screen::print(format_args!("{traces} in {}", args.traces.display()))?;
     }
-    Ok(())
+    for trace in traces() {
+        write_trace(&args.traces, trace, args.itf)?;
+    }
+    match traces().count() {
+        0 => Ok(()),
+        written => screen::print(format_args!(
+            "{} in {}",
+            words::plural(written as u32, "trace"),
+            args.traces.display()
+        )),
+    }
 }
 
 /// A violation as a story, why locks come to it, and what helps.

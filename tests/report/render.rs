@@ -280,7 +280,7 @@ fn a_check_is_a_line_a_set_and_a_sentence_of_the_lock() {
     let told = format!(
         "{}\n\n{}",
         lines.join("\n"),
-        overview::check_summary(&check, 100)
+        overview::check_summary(&check, true, 100)
     );
     let plain = anstream::adapter::strip_str(&told).to_string();
     insta::assert_snapshot!(plain);

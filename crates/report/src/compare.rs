@@ -10,6 +10,7 @@ use lockproof_trace::words;
 use serde::Serialize;
 
 use super::overview;
+use super::sets::NO_FAULTS;
 use super::terminal::wrapped;
 
 /// The schema name of a comparison.
@@ -122,7 +123,7 @@ impl Row {
 
     fn name(&self) -> String {
         match self.faults.as_slice() {
-            [] => "no faults".into(),
+            [] => NO_FAULTS.into(),
             faults => faults.join(" + "),
         }
     }

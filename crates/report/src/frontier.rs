@@ -14,12 +14,13 @@
 use std::collections::BTreeMap;
 
 use lockproof_model::check::Verdict;
-use lockproof_model::check::frontier::{combines, is_usual};
+use lockproof_model::check::frontier::combines;
 use lockproof_trace::{Assumption, words};
 use serde::Serialize;
 
 use super::matrix::sizes_text;
 use super::model::{Cell, Report, Sizes};
+use super::sets::{self, NO_FAULTS, listed};
 
 /// More sets of one lock at one size than this are not looked at: a report that is read back may
 /// have any number.
@@ -326,7 +327,7 @@ impl LockFrontier<'_> {
         parts.push(match breaks.as_slice() {
             [] => "nothing that was checked breaks it".to_owned(),
             [one, ..] if one == NO_FAULTS => "breaks without any fault".to_owned(),
-            some => format!("breaks with {}", listed(some, "or")),
+            some => format!("breaks with {}", listed(some, "or", NAMED_MAX)),
         });
         let (none, safe) = match safe.split_first() {
             Some((first, rest)) if first == NO_FAULTS => (true, rest),
@@ -335,7 +336,7 @@ impl LockFrontier<'_> {
         let safe = match safe {
             [] => None,
             [one] => Some(format!("under {one}")),
-            some => Some(format!("under each of {}", listed(some, "and"))),
+            some => Some(format!("under each of {}", listed(some, "and", NAMED_MAX))),
         };
         let none = none.then(|| "without faults".to_owned());
         let safe: Vec<String> = none.into_iter().chain(safe).collect();
@@ -343,7 +344,10 @@ impl LockFrontier<'_> {
             parts.push(format!("safe {}", safe.join(", and ")));
         }
         if !open.is_empty() {
-            parts.push(format!("not known under {}", listed(&open, "or")));
+            parts.push(format!(
+                "not known under {}",
+                listed(&open, "or", NAMED_MAX)
+            ));
         }
         parts.join("; ")
     }
@@ -406,24 +410,6 @@ impl LockFrontier<'_> {
 
     /// A switch; its budget and size where they are not the usual ones.
     pub fn switch_words(&self, switch: &Assumption) -> String {
-        match is_usual(switch, self.sizes.ttl_ticks) {
-            true => words::printable(&switch.name),
-            false => words::assumption(switch),
-        }
-    }
-}
-
-const NO_FAULTS: &str = "no faults";
-
-/// `a, b or c`; of many the first.
-fn listed(some: &[String], last: &str) -> String {
-    if some.len() > NAMED_MAX {
-        let more = some.len() - NAMED_MAX;
-        return format!("{} {last} {more} more", some[..NAMED_MAX].join(", "));
-    }
-    match some {
-        [] => String::new(),
-        [one] => one.clone(),
-        [rest @ .., end] => format!("{} {last} {end}", rest.join(", ")),
+        sets::switch_words(switch, self.sizes.ttl_ticks)
     }
 }

@@ -17,6 +17,7 @@ use unicode_width::UnicodeWidthStr;
 use super::diagram::escape;
 use super::frontier::{Answer, CheckedSet, LockFrontier};
 use super::model::verdict_mark;
+use super::sets::NO_FAULTS;
 use lockproof_model::check::Verdict;
 
 /// More sets are not drawn.
@@ -131,7 +132,7 @@ fn label(frontier: &LockFrontier, one: &CheckedSet) -> String {
         .map(|switch| frontier.switch_words(switch))
         .collect();
     match names.is_empty() {
-        true => "no faults".into(),
+        true => NO_FAULTS.into(),
         false => words::shorten(&names.join(" + "), LABEL_CHARS),
     }
 }

@@ -26,6 +26,7 @@ mod page;
 pub mod run;
 pub mod scenario;
 mod scenario_view;
+mod sets;
 pub mod terminal;
 
 use std::path::{Path, PathBuf};

@@ -15,6 +15,7 @@ use super::model::{Agreement, Cell, OnServer, Report, verdict_mark, verdict_word
 use super::overview;
 use super::scenario::{ScenarioRow, losses_words, percent};
 use super::scenario_view::model_word;
+use super::sets::NO_FAULTS;
 
 /// The whole matrix: one table a lock.
 pub fn matrix(report: &Report) -> String {
@@ -315,7 +316,7 @@ fn result_text(result: &CheckResult) -> String {
 
 fn column(set: &[Assumption]) -> String {
     match set {
-        [] => "no faults".to_string(),
+        [] => NO_FAULTS.to_string(),
         set => {
             let names: Vec<String> = set.iter().map(words::assumption).collect();
             names.join("\n+ ")

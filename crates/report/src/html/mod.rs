@@ -29,6 +29,7 @@ use super::model::Report;
 use super::overview::{self, Met, Overview};
 use super::page::templates;
 use super::scenario_view::{ScenarioView, scenarios};
+use super::sets::NO_FAULTS;
 use super::{ReportError, diagram, lattice};
 use details::{CellView, cell, packed, packs};
 
@@ -321,7 +322,7 @@ fn head(report: &Report) -> Head<'_> {
 fn column<'a>(report: &'a Report, set: &[Assumption]) -> Column<'a> {
     Column {
         names: match set {
-            [] => vec!["no faults".into()],
+            [] => vec![NO_FAULTS.into()],
             set => set.iter().map(words::assumption).collect(),
         },
         meaning: set

@@ -5,6 +5,7 @@ use lockproof_model::check::{CheckReport, CheckResult, Verdict};
 use lockproof_trace::{Setup, words};
 use unicode_width::UnicodeWidthStr;
 
+use super::super::sets::listed;
 use super::super::terminal::{unknown_lines, wrapped};
 use super::{Overview, consequence_words, rank, sentences, set_words};
 
@@ -67,10 +68,16 @@ fn told(violated: &[&CheckResult]) -> String {
 }
 
 /// What the whole check says: a sentence about the lock that can be quoted, which property each
-/// kind of violation belongs to, and what is to be known of the verdicts.
-pub fn check_summary(report: &CheckReport, width: usize) -> String {
+/// kind of violation belongs to, and what is to be known of the verdicts. If the properties were
+/// `named` by whoever asked, it begins with them: safe is said of no other.
+pub fn check_summary(report: &CheckReport, named: bool, width: usize) -> String {
     let table = Overview::of_check(report);
     let mut out = String::new();
+    if named {
+        let asked = asked(report);
+        let asked = listed(&asked, "and", asked.len());
+        out += &wrapped("", &format!("Asked for {asked} alone:"), width);
+    }
     for (lock, sentence) in sentences(&table) {
         out += &wrapped("", &format!("{lock} {sentence}"), width);
     }
@@ -86,19 +93,30 @@ pub fn check_summary(report: &CheckReport, width: usize) -> String {
     out
 }
 
-/// `mutual-exclusion-belief (two believers)`, the worst first.
-fn kinds(report: &CheckReport) -> Vec<String> {
+/// The properties of the answers, each once.
+fn asked(report: &CheckReport) -> Vec<&str> {
     let mut properties: Vec<&str> = Vec::new();
-    for result in violations(&report.results) {
+    for result in &report.results {
         if !properties.contains(&result.property.as_str()) {
             properties.push(&result.property);
         }
     }
-    let kind = |property: &&str| {
+    properties
+}
+
+/// `mutual-exclusion-belief (two believers)`, the worst first.
+fn kinds(report: &CheckReport) -> Vec<String> {
+    let violated: Vec<&str> = (violations(&report.results).iter())
+        .map(|result| result.property.as_str())
+        .collect();
+    // Those of one property stand side by side.
+    let properties = violated.chunk_by(|one, other| one == other);
+    let properties = properties.map(|chunk| chunk[0]);
+    let kind = |property: &str| {
         let id = words::printable(property);
         format!("{id} ({})", consequence_words(property))
     };
-    properties.iter().map(kind).collect()
+    properties.map(kind).collect()
 }
 
 /// The trace to be told first: of the worst violations the shortest.

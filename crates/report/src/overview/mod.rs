@@ -10,13 +10,13 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use lockproof_model::check::frontier::is_usual;
 use lockproof_model::check::{CheckReport, CheckResult, Verdict};
 use lockproof_model::world::catalogue::{CONSEQUENCES, Consequence, Property};
 use lockproof_trace::{Assumption, words};
 
 use super::matrix::sizes_text;
 use super::model::{Agreement, Cell, Report};
+use super::sets::{NO_FAULTS, switch_words};
 
 pub use check::{check_line, check_summary, worst};
 pub use sentence::sentences;
@@ -339,11 +339,8 @@ pub fn line(cells: &[Cell], sizes_too: bool, seconds: f64) -> String {
 /// ones of a lease of so many ticks.
 fn set_words(set: &[Assumption], ttl_ticks: u32) -> String {
     if set.is_empty() {
-        return sentence::NO_FAULTS.into();
+        return NO_FAULTS.into();
     }
-    let name = |one: &Assumption| match is_usual(one, ttl_ticks) {
-        true => words::printable(&one.name),
-        false => words::assumption(one),
-    };
-    set.iter().map(name).collect::<Vec<_>>().join(" + ")
+    let names = set.iter().map(|one| switch_words(one, ttl_ticks));
+    names.collect::<Vec<_>>().join(" + ")
 }

@@ -2,6 +2,7 @@
 
 use lockproof_trace::words;
 
+use super::super::sets::listed;
 use super::{Column, Met, Overview, OverviewRow, What};
 
 /// More sets than this are not named one by one.
@@ -39,6 +40,9 @@ impl OverviewRow<'_> {
         let sets = words::plural(self.of as u32, "set");
         let mut out = match (self.breaks, unknown.len()) {
             (0, 0) if self.of == 1 => return format!("is safe {}.", under(&safe)),
+            (0, _) if self.of == 1 => {
+                return format!("is not known to be safe {}.", under(&unknown));
+            }
             (0, 0) => return format!("is safe under all {sets} of faults that were asked for."),
             (0, _) => format!("is not known to break under any of {sets} of faults."),
             (breaks, _) => format!(
@@ -86,9 +90,6 @@ fn shortest(asked: &[Asked]) -> String {
     }
 }
 
-/// How the empty set is called.
-pub(super) const NO_FAULTS: &str = "no faults";
-
 /// `without faults and under loss and delay`.
 fn under(columns: &[&Column]) -> String {
     let none = columns.iter().any(|column| column.faults == 0);
@@ -96,23 +97,12 @@ fn under(columns: &[&Column]) -> String {
     let faults: Vec<&str> = with.map(|column| column.words.as_str()).collect();
     let named = match faults.len() {
         0 => None,
-        count if count > NAMED_MAX + 1 => Some(format!(
-            "under {} and {} more",
-            faults[..NAMED_MAX].join(", "),
-            count - NAMED_MAX
-        )),
-        _ => Some(format!("under {}", listed(&faults))),
+        // "And 1 more" is no shorter than its name.
+        count if count == NAMED_MAX + 1 => Some(listed(&faults, "and", count)),
+        _ => Some(listed(&faults, "and", NAMED_MAX)),
     };
+    let named = named.map(|names| format!("under {names}"));
     let none = none.then(|| "without faults".to_owned());
     let parts: Vec<String> = none.into_iter().chain(named).collect();
     parts.join(" and ")
-}
-
-/// `a, b and c`.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-    }
 }
