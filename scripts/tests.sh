@@ -20,6 +20,8 @@ need() {
 }
 need in_a_browser has_browser \
     "there is no chromium with its chromedriver (root gets them on Debian: scripts/setup.sh --tests)"
+need with_axe has_axe \
+    "there is no axe-core (where Python and pip are: scripts/setup.sh --tests)"
 need with_iptables has_own_network \
     "packets cannot be dropped in a network of one's own (that takes root, iptables and a kernel that allows it)"
 need with_toxiproxy has_toxiproxy \

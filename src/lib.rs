@@ -141,8 +141,8 @@ pub mod replay {
     pub use lockproof_lab::clock::Library;
     pub use lockproof_lab::proxy::ProxyKind;
     pub use lockproof_replay::{
-        Confirmation, GateError, GateOptions, GatePool, Happening, ReplayReport, ReplayVerdict,
-        replay,
+        Confirmation, GateError, GateOptions, GatePool, Happening, RealSide, RealStep,
+        ReplayReport, ReplayVerdict, replay,
     };
 }
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use lockproof_replay::{GatePool, ReplayReport, ReplayVerdict};
-use lockproof_trace::{self as trace, TraceError};
+use lockproof_model::world::catalogue::Property;
+use lockproof_replay::{GatePool, RealSide, ReplayReport, ReplayVerdict};
+use lockproof_trace::{self as trace, Real, Story, Trace, TraceError, story, words};
 
 use super::check::Format;
 use super::plan;
@@ -59,7 +60,12 @@ pub fn run(args: Args) -> Ended {
         }
         match args.format {
             Format::Json => print_json(&report)?,
-            Format::Text => print_text(&report, run, args.runs, trace.steps.len())?,
+            Format::Text => {
+                if run == 1 {
+                    print_story(&trace, &report)?;
+                }
+                print_text(&report, run, args.runs, trace.steps.len())?;
+            }
         }
         if let ReplayVerdict::Failed { error, .. } = &report.verdict
             && let Some(meaning) = machine::refusal(error)
@@ -91,6 +97,51 @@ fn exit_of(verdict: &ReplayVerdict) -> Exit {
 fn print_json(report: &ReplayReport) -> Result<(), Failure> {
     let text = serde_json::to_string(report).map_err(Failure::internal)?;
     screen::print(text)
+}
+
+/// The steps as the model predicts them, and beside each what really happened.
+fn print_story(trace: &Trace, report: &ReplayReport) -> Result<(), Failure> {
+    let agreed: Vec<String> = (0..report.steps_done)
+        .map(|step| really(report, step))
+        .collect();
+    let ended = match &report.verdict {
+        ReplayVerdict::Diverged { actual, .. } => Some(actual.as_str()),
+        ReplayVerdict::Failed { step: Some(_), .. } => Some("the harness broke"),
+        ReplayVerdict::Failed { step: None, .. }
+        | ReplayVerdict::NotReplayable { .. }
+        | ReplayVerdict::Reproduced => None,
+    };
+    if agreed.is_empty() && ended.is_none() {
+        return Ok(());
+    }
+    let real = Real {
+        agreed: &agreed,
+        ended,
+    };
+    let property = trace.property.as_deref().and_then(Property::parse);
+    let told = story(
+        trace,
+        &Story {
+            colour: true,
+            meaning: property.map(|property| property.info().meaning),
+            real: Some(real),
+            ..Story::default()
+        },
+    );
+    screen::print(told.trim_end())
+}
+
+/// What the real side did in a step that agreed, in words.
+fn really(report: &ReplayReport, step: usize) -> String {
+    let sides = report.real.iter().filter(|real| real.step == step);
+    let texts: Vec<String> = sides
+        .map(|real| match &real.side {
+            RealSide::Reply(reply) => words::reply(reply),
+            RealSide::Outcome(outcome) => words::outcome(outcome),
+            RealSide::Done(deed) => deed.clone(),
+        })
+        .collect();
+    texts.join("; ")
 }
 
 fn print_text(report: &ReplayReport, run: u32, runs: u32, steps: usize) -> Result<(), Failure> {

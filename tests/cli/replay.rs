@@ -35,6 +35,41 @@ fn a_trace_that_cannot_be_used_is_told_from_every_other() {
 }
 
 #[test]
+fn a_replay_tells_each_step_and_what_really_happened() {
+    let (place, trace) = fresh();
+    let path = place.write("trace.json", &trace);
+    let said = place.run(&format!("replay {path} --runs 2"));
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    assert!(said.out.contains("✓ SIGKILL to process"), "{said:#?}");
+    assert!(said.out.contains("run 2 of 2: reproduced"), "{said:#?}");
+    let replies: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.contains(" runs "))
+        .collect();
+    assert_eq!(replies.len(), 1, "the story is told once: {said:#?}");
+    for line in replies {
+        let (predicted, really) = line.split_once(" ✓ ").expect(line);
+        assert!(predicted.trim().ends_with(&format!("= {really}")), "{line}");
+    }
+}
+
+/// The trace says that the server answers what it does not.
+#[test]
+fn a_replay_that_diverges_shows_the_step_and_the_real_reply() {
+    let (place, trace) = fresh();
+    let edited = trace.replace(r#""reply":{"int":1}"#, r#""reply":{"int":17}"#);
+    assert_ne!(edited, trace);
+    let path = place.write("edited.json", &edited);
+    let said = place.run(&format!("replay {path}"));
+    assert_eq!(said.code, Some(VIOLATION), "{said:#?}");
+    for text in ["= 17", "✗ the reply 1", "diverged at step 4"] {
+        assert!(said.out.contains(text), "no `{text}` in {said:#?}");
+    }
+    assert!(!said.out.contains("✗ violates"), "{said:#?}");
+}
+
+#[test]
 fn a_trace_that_contradicts_itself_is_refused() {
     let (place, trace) = fresh();
     let edited = trace.replace("\"clients\": 2", "\"clients\": 0");

@@ -244,6 +244,36 @@ async fn a_restart_keeps_what_its_persistence_keeps() {
     }
 }
 
+/// A command meets a key through the millisecond in which its time ends. A server's own
+/// search for such keys may take it away before, and does from Redis 8.0 on.
+#[tokio::test]
+async fn a_server_that_does_not_expire_by_itself_keeps_a_key_through_its_last_millisecond() {
+    const CYCLES: Duration = Duration::from_millis(400);
+    for binary in servers() {
+        let takes_early = binary.name == "redis" && binary.version >= Version(8, 0, 0);
+        for (expires_by_itself, stays) in [(false, true), (true, !takes_early)] {
+            let options = ServerOptions {
+                expires_by_itself,
+                ..frozen(binary.clone())
+            };
+            let mut server = Server::start(&options).await.unwrap();
+            for start in ["first", "second"] {
+                assert_eq!(ask(&server, "SET k v PX 100").await, ok());
+                server.clock().unwrap().advance(100);
+                server.sync_clock().await.unwrap();
+                tokio::time::sleep(CYCLES).await;
+                let there = Reply::Int(i64::from(stays));
+                let asked = format!("{server}, by itself: {expires_by_itself}, {start} start");
+                assert_eq!(ask(&server, "EXISTS k").await, there, "{asked}");
+                server.clock().unwrap().advance(1);
+                server.sync_clock().await.unwrap();
+                assert_eq!(ask(&server, "EXISTS k").await, Reply::Int(0), "{asked}");
+                server.restart().await.unwrap();
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn power_loss_loses_exactly_what_was_written_after_the_mark() {
     for binary in servers() {

@@ -59,8 +59,8 @@ async fn a_crash_between_setnx_and_expire_leaves_a_key_for_ever() {
     assert_eq!(
         confirmation.evidence,
         [
-            "client 1 tried 7 times (busy) within 22000 ms; none acquired the lock",
-            "node 0 keeps `lock:a` without an expiry, written by client 0",
+            "B tried 7 times (busy) within 22000 ms; none acquired the lock",
+            "N1 keeps `lock:a` without an expiry, written by A",
         ]
     );
 }
@@ -465,8 +465,8 @@ async fn a_reply_that_is_read_although_the_trace_says_ignored_is_found() {
     let mut pool = GatePool::new(options());
     let report = pool.replay(&script.trace, "token").await;
     let (_, expected, actual) = divergence(&report);
-    assert_eq!(expected, "client 0 takes nothing more from the network");
-    assert_eq!(actual, "it takes the reply of node 0 in thread 0");
+    assert_eq!(expected, "A takes nothing more from the network");
+    assert_eq!(actual, "it takes the reply of N1 in thread 0");
     assert_reproduced(&pool.replay(&happy_path(), "token").await);
 }
 

@@ -32,7 +32,7 @@ async fn a_renewal_that_did_nothing_is_seen() {
 
 #[tokio::test]
 async fn a_renewal_that_makes_a_key_is_seen_whenever_it_arrives() {
-    let told = ["sent by a holder's operation of client", "created `lock`"];
+    let told = ["sent by a holder's operation of A", "created `lock`"];
     judge_known("renewal-revives", "overrun", LEASE, &told).await;
     judge_known("renewal-arrives-after-the-release", "delay", LEASE, &told).await;
     let told = ["renew succeeds validly", "with an expiry within 3000 ms"];
@@ -44,7 +44,7 @@ async fn an_answer_is_compared_with_what_stood_on_the_servers() {
     let told = ["says that it holds the lock, which stood meanwhile as its own on none of 1 nodes"];
     judge_known("held-from-memory", "node-flush", HONEST, &told).await;
     judge_known("held-from-memory", "overrun", HONEST, &told).await;
-    let told = ["says that it does not hold the lock, which has stood as it wrote it on node 0"];
+    let told = ["says that it does not hold the lock, which has stood as it wrote it on N1"];
     judge_known("held-is-denied", "", HONEST, &told).await;
     judge_known("no-reply-is-no", "loss", HONEST, &told).await;
 }
@@ -64,7 +64,7 @@ async fn a_broken_assertion_is_said_by_the_worker_with_its_line() {
 
 #[tokio::test]
 async fn who_tries_and_takes_it_anyway_holds_it_beside_the_other() {
-    let told = ["client 0 holds the lock", "client 1 holds the lock"];
+    let told = ["A holds the lock", "B holds the lock"];
     judge_known(
         "tries-and-takes-it-anyway",
         "",

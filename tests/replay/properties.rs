@@ -135,11 +135,7 @@ async fn judge_written(text: &str, words: &str, expected: &str, told: &[&str]) {
 
 #[tokio::test]
 async fn belief_and_effect_rest_on_two_holders_and_a_real_counter() {
-    let told = [
-        "client 0 holds the lock",
-        "client 1 holds the lock",
-        "validly for",
-    ];
+    let told = ["A holds the lock", "B holds the lock", "validly for"];
     judge_builtin("token", "overrun", BELIEF, &told).await;
     let told = [
         "read 0 from the guarded counter when it acquired, and writes 1 over 1",
@@ -156,7 +152,7 @@ async fn validity_rests_on_two_clocks_that_say_it_is_not_over() {
 
 #[tokio::test]
 async fn owner_only_rests_on_the_command_that_touched_anothers_key() {
-    let told = ["wrote and validly holds", "of client"];
+    let told = ["wrote and validly holds", " of B wrote over"];
     judge_planted("token-acquire-keeps", "", OWNER_ONLY, &told).await;
     let told = ["deleted `lock`", "wrote and validly holds"];
     judge_builtin("setnx-expire", "overrun", OWNER_ONLY, &told).await;
@@ -174,7 +170,7 @@ async fn reentrancy_rests_on_answers_and_on_what_a_release_leaves() {
 async fn lease_rests_on_the_expiry_of_the_clients_key_and_on_who_created_it() {
     let told = [
         "acquire succeeds validly, and its lock, with an expiry within 3000 ms, is on none of 1",
-        "without an expiry, written by client",
+        "without an expiry, written by A",
     ];
     judge_planted("token-no-expiry", "", "lease", &told).await;
     let told = [
@@ -186,7 +182,7 @@ async fn lease_rests_on_the_expiry_of_the_clients_key_and_on_who_created_it() {
 
 #[tokio::test]
 async fn an_orphan_is_a_key_whose_writer_is_idle_or_dead() {
-    let told = ["client", "asks for nothing for 3003 ms now, and `lock"];
+    let told = ["A asks for nothing for 3003 ms now, and `lock"];
     judge_written(ORPHAN, "", "no-orphan", &told).await;
     let told = ["is dead, and `lock", "never expires"];
     judge_builtin("setnx-expire", "client-crash", "no-orphan", &told).await;
@@ -211,10 +207,10 @@ async fn a_deadlock_is_that_everybody_tries_and_fails() {
 #[tokio::test]
 async fn a_release_that_frees_nothing_is_found_by_another_client() {
     let told = [
-        "release reports success; then client",
+        "release reports success; then B",
         "tried 3 times (busy)",
         "none acquired the lock",
-        "written by client",
+        "written by A",
     ];
     judge_written(KEEPS, "", "release-frees", &told).await;
 }

@@ -19,7 +19,7 @@ async fn judge_known(name: &str, words: &str, expected: &str, told: &[&str]) {
 
 #[tokio::test]
 async fn a_false_alarm_is_seen_with_what_is_left_of_the_lease() {
-    let told = ["is told that the lock is lost", "on node 0 ("];
+    let told = ["is told that the lock is lost", "on N1 ("];
     judge_known("alarm-at-the-first-error", "loss", ALARM, &told).await;
     judge_known("renew-says-no-at-an-error", "loss", ALARM, &told).await;
 }

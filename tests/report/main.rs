@@ -7,6 +7,7 @@ mod report_common;
 #[path = "../support/unpacked.rs"]
 mod unpacked;
 
+mod accessible;
 mod baseline;
 mod diagram;
 mod frontier;

@@ -33,13 +33,7 @@ fn cell(report: &Report, counterexample: &str) -> usize {
 /// Waits until the page has unpacked an element.
 fn wait_for(browser: &Browser, css: &str) {
     let there = format!("return !!document.querySelector('#shelf {css}')");
-    for _ in 0..500 {
-        if browser.run(&there) == true {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    panic!("{css} does not come");
+    browser.until(&there);
 }
 
 mod in_a_browser {

@@ -135,6 +135,11 @@ fn rendered(judgement: &Judgement, timeline: &Timeline) -> String {
     .unwrap()
 }
 
+/// The page of a run in which two clients held together.
+pub(crate) fn of_a_violation() -> String {
+    page(&long_history(40, 3))
+}
+
 fn page(text: &str) -> String {
     let (judgement, timeline) = drawn(text);
     rendered(&judgement, &timeline)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lockproof_trace::{Event, Story, Trace, read, story};
+use lockproof_trace::{Event, Real, Story, Trace, read, story};
 
 const FIXTURES: [&str; 4] = [
     "setnx-expire-late-del",
@@ -52,6 +52,86 @@ fn no_line_is_wider_than_the_page_except_the_command_to_copy() {
     for name in FIXTURES {
         for width in [40, 60, 83, 84, 100, 140] {
             let text = story(&fixture(name), &options(width));
+            for line in text.lines().filter(|l| !l.contains(REPLAY)) {
+                let columns = line.chars().count();
+                assert!(columns <= width, "{name} at {width}: {columns} in {line:?}");
+            }
+        }
+    }
+}
+
+/// As many texts as there are steps that agreed.
+fn replayed(trace: &Trace, agreed: usize) -> Vec<String> {
+    let text = |step: usize| match &trace.steps[step].event {
+        Event::Execute { reply, .. } => lockproof_trace::words::reply(reply),
+        Event::Fault { .. } => "SIGKILL to process 1234567, and started again".to_string(),
+        _ => String::new(),
+    };
+    (0..agreed).map(text).collect()
+}
+
+#[test]
+fn what_really_happened_stands_beside_what_was_predicted() {
+    let trace = fixture("redlock-amnesia");
+    let agreed = replayed(&trace, trace.steps.len());
+    let real = Some(Real {
+        agreed: &agreed,
+        ended: None,
+    });
+    insta::assert_snapshot!(story(
+        &trace,
+        &Story {
+            real,
+            ..options(110)
+        }
+    ));
+}
+
+#[test]
+fn a_replay_that_diverges_is_told_up_to_the_step_that_did() {
+    let trace = fixture("setnx-expire-late-del");
+    let agreed = replayed(&trace, 7);
+    let real = Some(Real {
+        agreed: &agreed,
+        ended: Some("the reply 17"),
+    });
+    let told = story(
+        &trace,
+        &Story {
+            real,
+            ..options(110)
+        },
+    );
+    assert!(told.trim_end().ends_with("✗ the reply 17"), "{told}");
+    assert!(!told.contains("✗ violates"), "nothing was reached:\n{told}");
+    assert_eq!(numbers(&told), (1..=8).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_replay_fits_the_page_too() {
+    for name in FIXTURES {
+        let trace = fixture(name);
+        for (width, agreed) in [
+            (40, 3),
+            (83, 5),
+            (84, 5),
+            (100, 4),
+            (140, trace.steps.len()),
+        ] {
+            let agreed = replayed(&trace, agreed.min(trace.steps.len()));
+            let ended =
+                Some("it sends to N1: SET something that is much longer than any line can be");
+            let real = Some(Real {
+                agreed: &agreed,
+                ended,
+            });
+            let text = story(
+                &trace,
+                &Story {
+                    real,
+                    ..options(width)
+                },
+            );
             for line in text.lines().filter(|l| !l.contains(REPLAY)) {
                 let columns = line.chars().count();
                 assert!(columns <= width, "{name} at {width}: {columns} in {line:?}");

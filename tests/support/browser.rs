@@ -90,6 +90,17 @@ impl Browser {
         self.post("/execute/sync", json!({"script": script, "args": []}))
     }
 
+    /// Waits until a function body returns true.
+    pub fn until(&self, condition: &str) {
+        for _ in 0..500 {
+            if self.run(condition) == true {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("it does not come to this: {condition}");
+    }
+
     fn element(&self, css: &str) -> String {
         let found = self.post("/element", json!({"using": "css selector", "value": css}));
         let id = found.as_object().and_then(|o| o.values().next());

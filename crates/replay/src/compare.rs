@@ -2,7 +2,7 @@
 
 use lockproof_lab::client::protocol::View;
 use lockproof_redis::Reply;
-use lockproof_trace::{ClientView, Outcome};
+use lockproof_trace::{ClientView, Outcome, words};
 
 /// Two sides of a comparison that failed, in words.
 #[derive(Debug, PartialEq, Eq)]
@@ -101,8 +101,16 @@ pub(super) fn view(client: usize, expected: &ClientView, actual: &View) -> Resul
         return Ok(());
     }
     Err(Mismatch {
-        expected: format!("client {client} {}", view_text(expected)),
-        actual: format!("client {client} {}", view_text(&actual)),
+        expected: format!(
+            "{client} {}",
+            view_text(expected),
+            client = words::client(client as u8)
+        ),
+        actual: format!(
+            "{client} {}",
+            view_text(&actual),
+            client = words::client(client as u8)
+        ),
     })
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use lockproof_lab::client::protocol::Mode;
 use lockproof_model::lock::Role;
-use lockproof_trace::{Event, Outcome};
+use lockproof_trace::{Event, Outcome, words};
 
 use super::Stop;
 use super::content::{Content, Entry, shown};
@@ -145,10 +145,19 @@ impl Replay<'_> {
                 Mode::Write => "",
             };
             evidence.push(match left_ms {
-                None => format!("client {client} holds the lock{reading} and states no validity"),
-                Some(ms) => {
-                    format!("client {client} holds the lock{reading}, validly for {ms} ms more")
-                }
+                None => format!(
+                    "{client} holds the lock{reading} and states no validity",
+                    client = words::client(client as u8)
+                ),
+                Some(ms) if ms <= 0 => format!(
+                    "{client} holds the lock{reading}, {} ms after its validity ended",
+                    -ms,
+                    client = words::client(client as u8)
+                ),
+                Some(ms) => format!(
+                    "{client} holds the lock{reading}, validly for {ms} ms more",
+                    client = words::client(client as u8)
+                ),
             });
         }
         holders
@@ -262,12 +271,14 @@ impl Replay<'_> {
             let held = end.before.holds > 0 && end.was_valid;
             match (end.ended.acquires(), &end.ended.outcome) {
                 (true, Outcome::Busy) if held => found.push(format!(
-                    "client {client} validly held the lock, acquired it again and was told busy"
+                    "{client} validly held the lock, acquired it again and was told busy",
+                    client = words::client(client)
                 )),
                 (true, Outcome::Failed { reason }) if held && !end.hampered => {
                     found.push(format!(
-                        "client {client} validly held the lock, acquired it again and failed \
-                         ({reason}), though none of its commands did"
+                        "{client} validly held the lock, acquired it again and failed \
+                         ({reason}), though none of its commands did",
+                        client = words::client(client)
                     ));
                 }
                 (false, Outcome::Done { effect: Some(true) })
@@ -280,9 +291,10 @@ impl Replay<'_> {
                     let holds = state.view.as_ref().map_or(0, |view| view.holds);
                     if (holds == 0 && kept) || (holds > 0 && state.is_valid() && !kept) {
                         found.push(format!(
-                            "client {client}'s release reports success and leaves {holds} holds, \
+                            "{client}'s release reports success and leaves {holds} holds, \
                              and what it wrote is on {}",
-                            nodes(&on, contents.len())
+                            nodes(&on, contents.len()),
+                            client = words::client(client)
                         ));
                     }
                 }
@@ -323,10 +335,11 @@ impl Replay<'_> {
             let on = self.nodes_with(client, &contents, leased);
             if on.len() < self.quorum() {
                 found.push(format!(
-                    "client {client}'s {} succeeds validly, and its lock, with an expiry \
+                    "{client}'s {} succeeds validly, and its lock, with an expiry \
                      within {ttl_ms} ms, is on {}",
                     end.ended.op,
-                    nodes(&on, contents.len())
+                    nodes(&on, contents.len()),
+                    client = words::client(client)
                 ));
             }
         }
@@ -363,14 +376,18 @@ impl Replay<'_> {
                             "asks for nothing"
                         };
                         found.push(format!(
-                            "client {client} {since} for {} ms now, and `{key}` on node {node} is \
+                            "{client} {since} for {} ms now, and `{key}` on {node} is \
                              of its writing",
-                            idle * self.trace.setup.tick_ms
+                            idle * self.trace.setup.tick_ms,
+                            client = words::client(client),
+                            node = words::node(node as u8)
                         ));
                     } else if crashed && !pending && entry.ends_ms.is_none() {
                         found.push(format!(
-                            "client {client} is dead, and `{key}` on node {node}, which it wrote, \
-                             never expires"
+                            "{client} is dead, and `{key}` on {node}, which it wrote, \
+                             never expires",
+                            client = words::client(client),
+                            node = words::node(node as u8)
                         ));
                     }
                 }
@@ -397,7 +414,8 @@ impl Replay<'_> {
                 (true, Outcome::Held { validity_ms, .. }) => {
                     if let Some(ms) = validity_ms.filter(|ms| *ms <= 0) {
                         found.push(format!(
-                            "client {client}'s acquire reports success with a validity of {ms} ms"
+                            "{client}'s acquire reports success with a validity of {ms} ms",
+                            client = words::client(client)
                         ));
                     }
                     let mut on = end.effective.clone();
@@ -409,9 +427,10 @@ impl Replay<'_> {
                     if on.len() < self.quorum() {
                         let on: Vec<u8> = on.into_iter().collect();
                         found.push(format!(
-                            "client {client}'s acquire reports success, and it wrote the lock, or \
+                            "{client}'s acquire reports success, and it wrote the lock, or \
                              the lock is its own, on {}",
-                            nodes(&on, contents.len())
+                            nodes(&on, contents.len()),
+                            client = words::client(client)
                         ));
                     }
                 }
@@ -422,8 +441,9 @@ impl Replay<'_> {
                 {
                     let on: Vec<u8> = end.effective.into_iter().collect();
                     found.push(format!(
-                        "client {client}'s release reports success, and it changed something on {}",
-                        nodes(&on, contents.len())
+                        "{client}'s release reports success, and it changed something on {}",
+                        nodes(&on, contents.len()),
+                        client = words::client(client)
                     ));
                 }
                 _ => {
@@ -501,7 +521,10 @@ impl Replay<'_> {
             return Ok(not("no release reports success at the last step".into()));
         };
         if self.state(client)?.believes() {
-            return Ok(not(format!("client {client} still holds the lock")));
+            return Ok(not(format!(
+                "{client} still holds the lock",
+                client = words::client(client)
+            )));
         }
         let contents = self.contents().await?;
         let mut others: Vec<u8> = (0..self.trace.setup.clients).collect();
@@ -517,7 +540,8 @@ impl Replay<'_> {
             let on = self.nodes_with(*other, &contents, own);
             if !on.is_empty() || self.state(*other)?.believes() {
                 return Ok(not(format!(
-                    "client {other} has, or holds, something itself"
+                    "{other} has, or holds, something itself",
+                    other = words::client(*other)
                 )));
             }
         }
@@ -544,8 +568,9 @@ impl Replay<'_> {
             expected,
             seen: tried.acquired.is_none(),
             evidence: vec![format!(
-                "client {client}'s release reports success; then {}",
-                tried.words(&trial.callers)
+                "{client}'s release reports success; then {}",
+                tried.words(&trial.callers),
+                client = words::client(client)
             )],
         })
     }
@@ -574,10 +599,10 @@ fn clash_of_valid(holders: &[Holder]) -> bool {
 fn nodes(on: &[u8], all: usize) -> String {
     match on {
         [] => format!("none of {all} nodes"),
-        [one] => format!("node {one} alone, of {all}"),
+        [one] => format!("{one} alone, of {all}", one = words::node(*one)),
         several => {
-            let names: Vec<String> = several.iter().map(u8::to_string).collect();
-            format!("nodes {} of {all}", names.join(" and "))
+            let names: Vec<String> = several.iter().map(|node| words::node(*node)).collect();
+            format!("{} of {all}", names.join(" and "))
         }
     }
 }
@@ -590,10 +615,14 @@ fn keeps(node: u8, key: &[u8], entry: &Entry, now_ms: i64) -> String {
     let mut owners: Vec<u8> = entry.owners().collect();
     owners.sort_unstable();
     owners.dedup();
-    let owners: Vec<String> = owners.iter().map(|o| format!("client {o}")).collect();
+    let owners: Vec<String> = owners.iter().map(|o| words::client(*o)).collect();
     let by = match owners.is_empty() {
         true => String::new(),
         false => format!(", written by {}", owners.join(" and ")),
     };
-    format!("node {node} keeps `{}` {life}{by}", shown(key))
+    format!(
+        "{node} keeps `{}` {life}{by}",
+        shown(key),
+        node = words::node(node)
+    )
 }

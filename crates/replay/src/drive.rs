@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use lockproof_lab::client::protocol::Ended;
-use lockproof_trace::Outcome;
+use lockproof_trace::{Outcome, words};
 
 use super::Stop;
 use super::messages::{Fate, Key, Stage};
@@ -62,13 +62,21 @@ impl Tried {
             kinds.sort_unstable();
             kinds.dedup();
             parts.push(match own.len() {
-                0 => format!("client {client} came to no end"),
-                1 => format!("client {client} tried once ({})", kinds.join(", ")),
-                times => format!("client {client} tried {times} times ({})", kinds.join(", ")),
+                0 => format!("{client} came to no end", client = words::client(*client)),
+                1 => format!(
+                    "{client} tried once ({})",
+                    kinds.join(", "),
+                    client = words::client(*client)
+                ),
+                times => format!(
+                    "{client} tried {times} times ({})",
+                    kinds.join(", "),
+                    client = words::client(*client)
+                ),
             });
         }
         let end = match self.acquired {
-            Some(client) => format!("client {client} acquired the lock"),
+            Some(client) => format!("{client} acquired the lock", client = words::client(client)),
             None => "none acquired the lock".to_string(),
         };
         format!("{} within {} ms; {end}", parts.join(", "), self.ms)
@@ -88,7 +96,10 @@ impl Replay<'_> {
         for client in 0..self.trace.setup.clients {
             let state = self.state(client)?;
             if state.paused && !state.crashed {
-                self.note("did", format!("client {client} goes on"));
+                self.note(
+                    "did",
+                    format!("{client} goes on", client = words::client(client)),
+                );
                 self.resume(client).await?;
             }
         }
@@ -103,15 +114,24 @@ impl Replay<'_> {
                 continue;
             }
             if self.rig.paused[self.rig.place(node)?] {
-                self.note("did", format!("node {node} goes on"));
+                self.note("did", format!("{node} goes on", node = words::node(node)));
                 self.rig.resume_server(node).await?;
             }
             if self.rig.is_down(node) {
-                self.note("did", format!("node {node} starts again"));
+                self.note(
+                    "did",
+                    format!("{node} starts again", node = words::node(node)),
+                );
                 self.come_back(node).await?;
             }
             if self.unnoticed.iter().any(|(_, split)| *split == node) {
-                self.note("did", format!("node {node}'s old server is taken away"));
+                self.note(
+                    "did",
+                    format!(
+                        "{node}'s old server is taken away",
+                        node = words::node(node)
+                    ),
+                );
                 self.demote(node).await?;
             }
             match self
@@ -203,7 +223,10 @@ impl Replay<'_> {
             while let Some(ended) = self.state(client)?.ended.pop_front() {
                 note_end(client, &ended, tried);
                 let text = serde_json::to_string(&ended).unwrap_or_else(|e| e.to_string());
-                self.note("client", format!("client {client}: {text}"));
+                self.note(
+                    "client",
+                    format!("{client}: {text}", client = words::client(client)),
+                );
             }
         }
         Ok(())

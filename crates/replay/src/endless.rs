@@ -41,18 +41,20 @@ impl Replay<'_> {
                     format!("is {} with {} holds{waits}", view.phase, view.holds)
                 }
             };
-            seen.push(format!("client {client} {does}"));
+            seen.push(format!("{client} {does}", client = words::client(client)));
         }
         for node in 0..self.trace.setup.nodes {
             let now_ms = self.node_ms(node)?;
             for (key, entry) in &self.node_content(node).await? {
-                let mut owners: Vec<u8> = entry.owners().collect();
+                let mut owners: Vec<String> = entry.owners().map(words::client).collect();
                 owners.sort_unstable();
                 let life = entry.ends_ms.map(|ends_ms| ends_ms - now_ms);
                 seen.push(format!(
-                    "node {node}: `{}`, a {} of clients {owners:?}, for {life:?} ms",
+                    "{node}: `{}`, a {} of {}, for {life:?} ms",
                     shown(key),
                     entry.kind,
+                    owners.join(" and "),
+                    node = words::node(node)
                 ));
             }
         }
@@ -91,9 +93,9 @@ impl Replay<'_> {
             expected,
             seen: rest.len() > 1,
             evidence: vec![format!(
-                "client {} called {} {} in {} rounds of {} each, and never acquired; all rounds \
+                "{} called {} {} in {} rounds of {} each, and never acquired; all rounds \
                  begin and end alike: {}",
-                repeats.client,
+                words::client(repeats.client),
                 repeats.op,
                 words::plural(tries, "time"),
                 rest.len(),
@@ -122,7 +124,11 @@ impl Replay<'_> {
                         outcome: Outcome::Held { .. },
                         ..
                     } if *client == repeats.client => {
-                        return Err(format!("client {client} acquires in round {}", number + 1));
+                        return Err(format!(
+                            "{client} acquires in round {}",
+                            number + 1,
+                            client = words::client(*client)
+                        ));
                     }
                     Event::Tick => passed += 1,
                     _ => {}
@@ -133,8 +139,8 @@ impl Replay<'_> {
             let waits = own.is_some_and(|view| view.phase == "acquiring");
             if tries == 0 && !waits {
                 return Err(format!(
-                    "client {} does not try in round {}",
-                    repeats.client,
+                    "{} does not try in round {}",
+                    words::client(repeats.client),
                     number + 1
                 ));
             }
@@ -170,8 +176,9 @@ impl Replay<'_> {
                 sight.evidence.push(why.into());
             }
             Some((client, reached)) => sight.evidence.push(format!(
-                "nothing was repaired; client {client} reaches {reached} of {} nodes",
-                nodes.len()
+                "nothing was repaired; {client} reaches {reached} of {} nodes",
+                nodes.len(),
+                client = words::client(client)
             )),
         }
         Ok(sight)
@@ -195,9 +202,11 @@ impl Replay<'_> {
                     let counts = self.role(key) != lockproof_model::lock::Role::Fence;
                     if counts && entry.is_of(client) {
                         found.push(format!(
-                            "client {client} is idle, nothing of it is on its way, and `{}` on \
-                             node {node} is of its writing",
-                            shown(key)
+                            "{client} is idle, nothing of it is on its way, and `{}` on \
+                             {node} is of its writing",
+                            shown(key),
+                            client = words::client(client),
+                            node = words::node(node as u8)
                         ));
                     }
                 }

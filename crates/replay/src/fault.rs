@@ -1,11 +1,12 @@
 //! Faults of a trace, made real.
 
 use lockproof_lab::client::protocol::ToClient;
-use lockproof_trace::{FaultEvent, Way};
+use lockproof_trace::{FaultEvent, Way, words};
 
 use super::compare::command_text;
 use super::messages::{Fate, Stage};
 use super::replica::expect_ok;
+use super::report::RealSide;
 use super::rig::{Kept, LogBytes};
 use super::run::{ClientState, Replay};
 use super::{GateError, Stop};
@@ -14,6 +15,9 @@ impl Replay<'_> {
     pub(super) async fn fault(&mut self, fault: &FaultEvent) -> Result<(), Stop> {
         let text = serde_json::to_string(fault).unwrap_or_else(|e| e.to_string());
         self.note("did", format!("fault {text}"));
+        if let Some(deed) = self.rig.deed(fault) {
+            self.really(RealSide::Done(deed));
+        }
         match fault {
             FaultEvent::ClientCrash { client } => {
                 self.rig.client(*client)?.kill();
@@ -217,10 +221,11 @@ impl Replay<'_> {
                 _ => continue,
             };
             told.push(format!(
-                "client {client} is paused before it sends {} to node {}: its bytes are held \
+                "{client} is paused before it sends {} to {}: its bytes are held \
                  back until it goes on",
                 command_text(argv),
-                key.1
+                words::node(key.1),
+                client = words::client(client)
             ));
         }
         told.into_iter().for_each(|what| self.watch_held_back(what));

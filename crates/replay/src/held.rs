@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use lockproof_lab::client::protocol::{Broken, Ended};
 use lockproof_model::lock::Role;
-use lockproof_trace::Outcome;
+use lockproof_trace::{Outcome, words};
 
 use super::Stop;
 use super::compare::Mismatch;
@@ -184,7 +184,10 @@ impl Replay<'_> {
         };
         let told = |broken: &Broken| {
             let Broken { line, text } = broken;
-            format!("client {client} asserts in line {line} what is not so: {text}")
+            format!(
+                "{client} asserts in line {line} what is not so: {text}",
+                client = words::client(client)
+            )
         };
         let actual = self.state(client)?.broken.pop_front();
         if actual.as_ref() != Some(&expected) {
@@ -221,13 +224,15 @@ pub(super) fn false_claim(
         } = end.ended.outcome
         {
             found.push(format!(
-                "client {client}'s renewal reports success with a validity of {ms} ms"
+                "{client}'s renewal reports success with a validity of {ms} ms",
+                client = words::client(client)
             ));
         }
         if end.effective.len() < quorum {
             found.push(format!(
-                "client {client}'s renewal reports success, and it wrote or prolonged the lock on {}",
-                on(&end.effective)
+                "{client}'s renewal reports success, and it wrote or prolonged the lock on {}",
+                on(&end.effective),
+                client = words::client(client)
             ));
         }
     }
@@ -236,8 +241,9 @@ pub(super) fn false_claim(
     }
     match end.ended.outcome {
         Outcome::Done { effect: Some(true) } if end.stood.len() < quorum => found.push(format!(
-            "client {client} says that it holds the lock, which stood meanwhile as its own on {}",
-            on(&end.stood)
+            "{client} says that it holds the lock, which stood meanwhile as its own on {}",
+            on(&end.stood),
+            client = words::client(client)
         )),
         Outcome::Done {
             effect: Some(false),
@@ -246,9 +252,8 @@ pub(super) fn false_claim(
             if end.mine.len() >= quorum =>
         {
             found.push(format!(
-                "client {client} says that it does not hold the lock, which has stood as it wrote it on {}",
-                on(&end.mine)
-            ));
+                "{client} says that it does not hold the lock, which has stood as it wrote it on {}",
+                on(&end.mine), client = words::client(client)));
         }
         _ => {}
     }

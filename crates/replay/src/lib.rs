@@ -21,6 +21,7 @@ mod callers;
 mod compare;
 mod confirm;
 mod content;
+mod deeds;
 mod drive;
 mod endless;
 mod failover;
@@ -50,9 +51,11 @@ use lockproof_lab::client::{ClientCommand, ClientError, ClientLimits};
 use lockproof_lab::clock::Library;
 use lockproof_lab::proxy::ProxyKind;
 use lockproof_lab::server::ServerError;
-use lockproof_trace::Trace;
+use lockproof_trace::{Trace, words};
 
-pub use report::{Confirmation, Happening, ReplayReport, ReplayVerdict, SCHEMA};
+pub use report::{
+    Confirmation, Happening, RealSide, RealStep, ReplayReport, ReplayVerdict, SCHEMA,
+};
 use rig::{Rig, Shape};
 use run::Replay;
 pub use wire::WireError;
@@ -111,19 +114,19 @@ pub enum GateError {
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The trace speaks of a client that is gone.
-    #[error("client {client} is asked for something after its process ended")]
+    #[error("{client} is asked for something after its process ended", client = words::client(*client))]
     ClientGone {
         /// Which.
         client: u8,
     },
     /// The trace speaks of a node that does not exist.
-    #[error("the trace speaks of node {node}, and its setup has fewer nodes")]
+    #[error("the trace speaks of {node}, and its setup has fewer nodes", node = words::node(*node))]
     NoNode {
         /// Which.
         node: u8,
     },
     /// The trace speaks of a replica that is none any more, or never was.
-    #[error("node {node} has no replica (any more)")]
+    #[error("{node} has no replica (any more)", node = words::node(*node))]
     NoReplica {
         /// Which.
         node: u8,
@@ -231,6 +234,7 @@ impl GatePool {
             verdict: ReplayVerdict::Reproduced,
             steps_done: 0,
             confirmation: None,
+            real: Vec::new(),
             history: Vec::new(),
             steps_ms: 0.0,
             setup_ms: 0.0,
@@ -302,6 +306,7 @@ async fn enforce(
         Err(stop) => Err(stop),
     };
     let at = run.at;
+    report.real = run.real;
     report.history = run.history;
     report.steps_ms = ms_since(began);
     report.steps_done = at;

@@ -8,10 +8,13 @@ use lockproof_lab::client::protocol::{Cause, FromClient, Mode, ToClient};
 use lockproof_redis::{Multi, Reply};
 use tokio::time::{Instant, sleep};
 
+use lockproof_trace::words;
+
 use super::Stop;
 use super::compare::{self, command_text, reply_text};
 use super::content::Author;
 use super::refusals::Refused;
+use super::report::RealSide;
 use super::run::Replay;
 use super::wire::{HeldPush, HeldReply, HeldRequest, MessagePlace};
 
@@ -79,8 +82,10 @@ impl Replay<'_> {
         argv: &[String],
     ) -> Result<(), Stop> {
         let expected = format!(
-            "client {client}, thread {thread} sends to node {node}: {}",
-            command_text(argv)
+            "{client}, thread {thread} sends to {node}: {}",
+            command_text(argv),
+            client = words::client(client),
+            node = words::node(node)
         );
         let Some(command) = self.state(client)?.sent.pop_front() else {
             return Err(Stop::diverged(expected, "it sends nothing"));
@@ -89,9 +94,9 @@ impl Replay<'_> {
             return Err(Stop::diverged(
                 expected,
                 format!(
-                    "its thread {} sends to node {}: {}",
+                    "its thread {} sends to {}: {}",
                     command.thread,
-                    command.node,
+                    words::node(command.node),
                     command_text(&command.argv)
                 ),
             ));
@@ -122,7 +127,10 @@ impl Replay<'_> {
         let argv = on_the_wire(argv);
         let held = self.rig.wires.next_request(key.0, key.1, &argv).await?;
         let command = command_text(&held.argv);
-        self.note("wire", format!("holds {command} before node {}", key.1));
+        self.note(
+            "wire",
+            format!("holds {command} before {}", words::node(key.1)),
+        );
         compare::request(&argv, &held.argv)?;
         Ok(held)
     }
@@ -197,6 +205,7 @@ impl Replay<'_> {
 
     pub(super) async fn execute(&mut self, key: Key, expected: &Reply) -> Result<(), Stop> {
         let reply = self.pass_on(key).await?;
+        self.really(RealSide::Reply(reply.clone()));
         Ok(compare::reply(expected, &reply)?)
     }
 
@@ -220,7 +229,11 @@ impl Replay<'_> {
         };
         self.note(
             "wire",
-            format!("node {} replies {}", key.1, reply_text(&reply.reply)),
+            format!(
+                "{} replies {}",
+                words::node(key.1),
+                reply_text(&reply.reply)
+            ),
         );
         let text = reply.reply.clone();
         self.put_stage(key, Stage::Reply(reply));
@@ -240,13 +253,13 @@ impl Replay<'_> {
             if self.rig.wires.is_answered(&request) || Instant::now() >= deadline {
                 let reply = self.rig.reply(request).await?;
                 return Err(Stop::diverged(
-                    format!("node {} holds the command back", key.1),
+                    format!("{} holds the command back", words::node(key.1)),
                     format!("it replies {}", reply_text(&reply.reply)),
                 ));
             }
             sleep(Duration::from_millis(1)).await;
         }
-        self.note("wire", format!("node {} holds it back", key.1));
+        self.note("wire", format!("{} holds it back", words::node(key.1)));
         self.put_stage(key, Stage::Blocked(request));
         Ok(())
     }
@@ -263,13 +276,13 @@ impl Replay<'_> {
         while self.rig.blocked_clients(key.1).await? >= before {
             if Instant::now() >= deadline {
                 return Err(Stop::diverged(
-                    format!("node {} forgets the command", key.1),
+                    format!("{} forgets the command", words::node(key.1)),
                     "it goes on to hold it back",
                 ));
             }
             sleep(Duration::from_millis(1)).await;
         }
-        self.note("wire", format!("node {} forgets it", key.1));
+        self.note("wire", format!("{} forgets it", words::node(key.1)));
         Ok(())
     }
 
@@ -282,7 +295,11 @@ impl Replay<'_> {
         let thread = self.thread_of(key);
         self.note(
             "did",
-            format!("deliver the reply of node {} to client {}", key.1, key.0),
+            format!(
+                "deliver the reply of {} to {}",
+                words::node(key.1),
+                words::client(key.0)
+            ),
         );
         self.rig.wires.deliver(reply).await?;
         self.nobody_waits(key);
@@ -304,7 +321,11 @@ impl Replay<'_> {
         let thread = self.thread_of(key);
         self.note(
             "did",
-            format!("fail the command of client {} at node {}", key.0, key.1),
+            format!(
+                "fail the command of {} at {}",
+                words::client(key.0),
+                words::node(key.1)
+            ),
         );
         if let Some(place) = stage.place() {
             self.rig.wires.cut(place).await?;
@@ -342,7 +363,11 @@ impl Replay<'_> {
         if !same {
             let actual = report.cause.as_ref().map_or_else(String::new, cause_text);
             return Err(Stop::diverged(
-                format!("client {client} takes {}", cause_text(cause)),
+                format!(
+                    "{client} takes {}",
+                    cause_text(cause),
+                    client = words::client(client)
+                ),
                 format!("it takes {actual}"),
             ));
         }
@@ -356,7 +381,11 @@ impl Replay<'_> {
         let what = if reply { "reply" } else { "request" };
         self.note(
             "did",
-            format!("lose the {what} of client {} at node {}", key.0, key.1),
+            format!(
+                "lose the {what} of {} at {}",
+                words::client(key.0),
+                words::node(key.1)
+            ),
         );
         match (self.take_stage(key)?, reply) {
             (Stage::Request(request), false) => Ok(self.rig.wires.lose_request(request).await?),
@@ -469,7 +498,10 @@ fn same_cause(real: &Cause, wanted: &Cause) -> bool {
 /// What the network brought, in words.
 pub(super) fn cause_text(cause: &Cause) -> String {
     match cause {
-        Cause::Reply { thread, node } => format!("the reply of node {node} in thread {thread}"),
+        Cause::Reply { thread, node } => format!(
+            "the reply of {node} in thread {thread}",
+            node = words::node(*node)
+        ),
         Cause::Fail {
             thread,
             node,
@@ -477,9 +509,12 @@ pub(super) fn cause_text(cause: &Cause) -> String {
             message,
         } => {
             let kind = if *definite { "definite" } else { "unknown" };
-            format!("a failure ({kind}) at node {node} in thread {thread} {message}")
-                .trim_end()
-                .to_string()
+            format!(
+                "a failure ({kind}) at {node} in thread {thread} {message}",
+                node = words::node(*node)
+            )
+            .trim_end()
+            .to_string()
         }
         Cause::Message { channel, .. } => format!("a message on {channel}"),
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use lockproof_lab::client::protocol::{FromClient, SentCommand, ToClient};
 use lockproof_redis::Multi;
-use lockproof_trace::{Event, FaultEvent};
+use lockproof_trace::{Event, FaultEvent, words};
 use tokio::time::{Instant, sleep};
 
 use super::Stop;
@@ -73,11 +73,21 @@ impl Replay<'_> {
     /// The client's connection is refused, and it is told so later ([`Self::fail`]).
     pub(super) async fn refused(&mut self, key: Key, by_thread: u8) -> Result<(), Stop> {
         let (client, of_node, _) = key;
-        let awaiting = format!("that node {of_node} refuses thread {by_thread}");
+        let awaiting = format!(
+            "that {of_node} refuses thread {by_thread}",
+            of_node = words::node(of_node)
+        );
         let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
         let process = self.rig.client(client)?;
         process.receive_where(&awaiting, refusal).await?;
-        self.note("wire", format!("node {of_node} refuses client {client}"));
+        self.note(
+            "wire",
+            format!(
+                "{of_node} refuses {client}",
+                of_node = words::node(of_node),
+                client = words::client(client)
+            ),
+        );
         // Other threads may have called it in the same moment.
         if !self.is_refused_again(key) {
             self.rig.wires.accept(client, of_node).await?;
@@ -107,7 +117,10 @@ impl Replay<'_> {
             }
             let process = self.rig.client(client)?;
             if process.take_where(refusal)?.is_some() {
-                self.note("wire", format!("client {client} does not send it"));
+                self.note(
+                    "wire",
+                    format!("{client} does not send it", client = words::client(client)),
+                );
                 let id = self.rig.client(client)?.fresh_id();
                 self.input(client, ToClient::Hear { id, thread }).await?;
                 return Ok(None);
@@ -126,11 +139,21 @@ impl Replay<'_> {
         of_node: u8,
         by_thread: u8,
     ) -> Result<(), Stop> {
-        let awaiting = format!("that node {of_node} refuses thread {by_thread}");
+        let awaiting = format!(
+            "that {of_node} refuses thread {by_thread}",
+            of_node = words::node(of_node)
+        );
         let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
         let process = self.rig.client(client)?;
         process.receive_where(&awaiting, refusal).await?;
-        self.note("wire", format!("node {of_node} refuses client {client}"));
+        self.note(
+            "wire",
+            format!(
+                "{of_node} refuses {client}",
+                of_node = words::node(of_node),
+                client = words::client(client)
+            ),
+        );
         let id = self.rig.client(client)?.fresh_id();
         let thread = by_thread;
         self.input(client, ToClient::Hear { id, thread }).await

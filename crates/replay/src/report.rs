@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use lockproof_redis::Reply;
+use lockproof_trace::Outcome;
 use serde::{Deserialize, Serialize};
 
 /// The schema name of a replay report.
@@ -19,6 +21,10 @@ pub struct ReplayReport {
     /// What the real side shows of the violated property after the last step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
+    /// What the real side did in the steps that were enforced, where more can be said of it
+    /// than that it agrees; in the order of the steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub real: Vec<RealStep>,
     /// Everything that was done and seen, in order; kept whatever the verdict is.
     pub history: Vec<Happening>,
     /// Wall-clock time of the steps in ms, without starting servers.
@@ -98,6 +104,28 @@ pub struct Confirmation {
     pub seen: Option<bool>,
     /// What was looked at, one sentence each.
     pub evidence: Vec<String>,
+}
+
+/// What the real side did in one step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RealStep {
+    /// Index into the trace's steps, from 0.
+    pub step: usize,
+    /// What it did.
+    #[serde(flatten)]
+    pub side: RealSide,
+}
+
+/// What a server, a client or the operating system really did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RealSide {
+    /// A server's reply to a command, as its proxy read it.
+    Reply(Reply),
+    /// How a client says that its operation ended.
+    Outcome(Outcome),
+    /// What was done to a process, such as a signal and its process id.
+    Done(String),
 }
 
 /// One thing that was done or seen.

@@ -7,7 +7,7 @@ use lockproof_lab::client::protocol::{ClockMode, Feature, FromClient, Init, PROT
 use lockproof_lab::client::{ClientError, ClientProcess};
 use lockproof_lab::server::{Fleet, OwnClock, Persistence, Server, ServerOptions};
 use lockproof_redis::Reply;
-use lockproof_trace::{Trace, owner_name};
+use lockproof_trace::{Trace, owner_name, words};
 use tokio::task::JoinSet;
 
 use super::look::{self, Listener};
@@ -145,6 +145,7 @@ impl Rig {
                 freeze_at_ms: Some(lockproof_trace::EPOCH_MS),
             }),
             command_patience: options.patience,
+            expires_by_itself: false,
             args: arguments(shape),
             ..ServerOptions::new(binary)
         };
@@ -349,7 +350,8 @@ impl Rig {
                 }
             }
             FromClient::Error { message, .. } => Err(Stop::NotReplayable(format!(
-                "client {client} refuses the lock: {message}"
+                "{client} refuses the lock: {message}",
+                client = words::client(client)
             ))),
             other => Err(process.misbehaved("`ready`", &other).into()),
         }

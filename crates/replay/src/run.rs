@@ -12,12 +12,12 @@ use std::collections::{BTreeSet, VecDeque};
 use lockproof_lab::client::protocol::{
     Broken, Call, Cause, Ended, FromClient, Mode, SentCommand, StepReport, ToClient, View,
 };
-use lockproof_trace::{Event, FaultEvent, Outcome, Step, Trace};
+use lockproof_trace::{Event, FaultEvent, Outcome, Step, Trace, words};
 
 use super::compare::{self, Mismatch, command_text};
 use super::endless::Boundary;
 use super::messages::{Messages, cause_text};
-use super::report::Happening;
+use super::report::{Happening, RealSide, RealStep};
 use super::rig::{LogBytes, Rig};
 use super::watch::Watch;
 use super::{GateError, Stop};
@@ -28,6 +28,8 @@ pub(super) struct Replay<'a> {
     pub rig: &'a mut Rig,
     /// The step that is being enforced.
     pub at: usize,
+    /// What the real side did, where more can be said than that it agrees.
+    pub real: Vec<RealStep>,
     pub history: Vec<Happening>,
     pub clients: Vec<ClientState>,
     pub messages: Messages,
@@ -109,6 +111,7 @@ impl<'a> Replay<'a> {
             watch: Watch::of(trace, lock),
             rig,
             at: 0,
+            real: Vec::new(),
             history: Vec::new(),
             clients: (0..trace.setup.clients)
                 .map(|_| ClientState::new())
@@ -253,13 +256,22 @@ impl<'a> Replay<'a> {
             token,
             wait_ms: None,
         });
-        self.note("did", format!("call {op} on client {client}"));
+        self.note(
+            "did",
+            format!("call {op} on {client}", client = words::client(client)),
+        );
         self.input(client, call).await
     }
 
     pub async fn wake(&mut self, client: u8, thread: u8) -> Result<(), Stop> {
         let id = self.rig.client(client)?.fresh_id();
-        self.note("did", format!("wake thread {thread} of client {client}"));
+        self.note(
+            "did",
+            format!(
+                "wake thread {thread} of {client}",
+                client = words::client(client)
+            ),
+        );
         self.input(client, ToClient::Wake { id, thread }).await
     }
 
@@ -267,7 +279,10 @@ impl<'a> Replay<'a> {
         let id = self.rig.client(client)?.fresh_id();
         self.note(
             "did",
-            format!("thread {thread} of client {client} draws {value}"),
+            format!(
+                "thread {thread} of {client} draws {value}",
+                client = words::client(client)
+            ),
         );
         self.input(client, ToClient::Choose { id, thread, value })
             .await
@@ -283,7 +298,10 @@ impl<'a> Replay<'a> {
                 self.hand_over(client, exchange).await
             }
             FromClient::Error { code, message, .. } => Err(Stop::diverged(
-                format!("client {client} can take this step"),
+                format!(
+                    "{client} can take this step",
+                    client = words::client(client)
+                ),
                 format!("it answers {code:?}: {message}"),
             )),
             other => Err(self.misbehaved(client, "a `step`", &other)),
@@ -293,7 +311,10 @@ impl<'a> Replay<'a> {
     /// Files what a client reports under what is to be compared.
     pub fn take(&mut self, client: u8, report: StepReport) -> Result<(), Stop> {
         let text = serde_json::to_string(&report).unwrap_or_else(|e| e.to_string());
-        self.note("client", format!("client {client}: {text}"));
+        self.note(
+            "client",
+            format!("{client}: {text}", client = words::client(client)),
+        );
         for thread in &report.abandoned {
             self.give_up(client, *thread);
             self.give_up_life(client, *thread);
@@ -324,9 +345,17 @@ impl<'a> Replay<'a> {
     fn ended(&mut self, client: u8, expected: Ended) -> Result<Ended, Stop> {
         let text = |ended: &Ended| {
             let outcome = serde_json::to_string(&ended.outcome).unwrap_or_else(|e| e.to_string());
-            format!("client {client}: {} ends with {outcome}", ended.op)
+            format!(
+                "{client}: {} ends with {outcome}",
+                ended.op,
+                client = words::client(client)
+            )
         };
-        match self.state(client)?.ended.pop_front() {
+        let actual = self.state(client)?.ended.pop_front();
+        if let Some(actual) = &actual {
+            self.really(RealSide::Outcome(actual.outcome.clone()));
+        }
+        match actual {
             Some(actual)
                 if actual.op == expected.op
                     && compare::same_outcome(&expected.outcome, &actual.outcome) =>
@@ -392,23 +421,32 @@ impl<'a> Replay<'a> {
         for (client, state) in self.clients.iter().enumerate() {
             if let Some(command) = state.sent.front() {
                 return Err(Stop::diverged(
-                    format!("client {client} sends nothing more"),
                     format!(
-                        "it sends to node {}: {}",
-                        command.node,
+                        "{client} sends nothing more",
+                        client = words::client(client as u8)
+                    ),
+                    format!(
+                        "it sends to {}: {}",
+                        words::node(command.node),
                         command_text(&command.argv)
                     ),
                 ));
             }
             if let Some(ended) = state.ended.front() {
                 return Err(Stop::diverged(
-                    format!("no operation of client {client} ends"),
+                    format!(
+                        "no operation of {client} ends",
+                        client = words::client(client as u8)
+                    ),
                     format!("{} ends with {:?}", ended.op, ended.outcome),
                 ));
             }
             if let Some(broken) = state.broken.front() {
                 return Err(Stop::diverged(
-                    format!("what client {client} asserts is so"),
+                    format!(
+                        "what {client} asserts is so",
+                        client = words::client(client as u8)
+                    ),
                     format!("it is not in line {}: {}", broken.line, broken.text),
                 ));
             }
@@ -435,7 +473,10 @@ impl<'a> Replay<'a> {
             });
             if let Some(unasked) = unasked {
                 return Err(Stop::diverged(
-                    format!("client {client} takes nothing more from the network"),
+                    format!(
+                        "{client} takes nothing more from the network",
+                        client = words::client(client)
+                    ),
                     format!("it takes {unasked}"),
                 ));
             }
@@ -452,9 +493,12 @@ impl<'a> Replay<'a> {
     }
 
     pub fn state(&mut self, client: u8) -> Result<&mut ClientState, Stop> {
-        self.clients
-            .get_mut(usize::from(client))
-            .ok_or_else(|| Stop::NotReplayable(format!("the trace's setup has no client {client}")))
+        self.clients.get_mut(usize::from(client)).ok_or_else(|| {
+            Stop::NotReplayable(format!(
+                "the trace's setup has no {client}",
+                client = words::client(client)
+            ))
+        })
     }
 
     pub fn misbehaved(&mut self, client: u8, awaiting: &str, message: &FromClient) -> Stop {
@@ -462,6 +506,12 @@ impl<'a> Replay<'a> {
             Ok(process) => Stop::Failed(GateError::Client(process.misbehaved(awaiting, message))),
             Err(error) => error.into(),
         }
+    }
+
+    /// Keeps what the real side did in this step.
+    pub fn really(&mut self, side: RealSide) {
+        let step = self.at;
+        self.real.push(RealStep { step, side });
     }
 
     pub fn note(&mut self, source: &str, what: String) {

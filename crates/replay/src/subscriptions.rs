@@ -7,6 +7,8 @@
 use lockproof_lab::client::protocol::{Cause, Mode};
 use lockproof_redis::Reply;
 
+use lockproof_trace::words;
+
 use super::compare::{self, reply_text};
 use super::messages::{Fate, InFlight, Key, Stage};
 use super::run::Replay;
@@ -25,13 +27,24 @@ impl Replay<'_> {
         let held = match self.rig.wires.next_push(client, node).await {
             Ok(held) => held,
             Err(error @ super::wire::WireError::NoMessage { .. }) => {
-                let expected = format!("node {node} sends client {client} a message on {channel}");
+                let expected = format!(
+                    "{node} sends {client} a message on {channel}",
+                    node = words::node(node),
+                    client = words::client(client)
+                );
                 return Err(Stop::diverged(expected, error.to_string()));
             }
             Err(error) => return Err(GateError::from(error).into()),
         };
         let text = reply_text(&held.message);
-        self.note("wire", format!("node {node} sends client {client} {text}"));
+        self.note(
+            "wire",
+            format!(
+                "{node} sends {client} {text}",
+                node = words::node(node),
+                client = words::client(client)
+            ),
+        );
         let words = ["message", channel, payload].map(|word| Reply::Bulk(word.into()));
         compare::reply(&Reply::Array(words.into()), &held.message)?;
         let message = InFlight {
@@ -52,7 +65,11 @@ impl Replay<'_> {
 
     /// A message reaches its client.
     pub(super) async fn hear(&mut self, key: Key, push: HeldPush) -> Result<(), Stop> {
-        let what = format!("deliver the message of node {} to client {}", key.1, key.0);
+        let what = format!(
+            "deliver the message of {} to {}",
+            words::node(key.1),
+            words::client(key.0)
+        );
         self.note("did", what);
         let cause = cause_of(&push.message);
         self.rig.wires.hear(push).await.map_err(GateError::from)?;
@@ -137,8 +154,15 @@ impl Replay<'_> {
         match unasked.iter().find(heard) {
             None => Ok(()),
             Some((node, message)) => Err(Stop::diverged(
-                format!("no node sends client {client} a message"),
-                format!("node {node} sends {}", reply_text(message)),
+                format!(
+                    "no node sends {client} a message",
+                    client = words::client(client)
+                ),
+                format!(
+                    "{node} sends {}",
+                    reply_text(message),
+                    node = words::node(*node)
+                ),
             )),
         }
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lockproof_lab::client::protocol::Ended;
 use lockproof_model::lock::{LockFile, Role};
-use lockproof_trace::Outcome;
+use lockproof_trace::{Outcome, words};
 
 use super::Stop;
 use super::content::{Content, Effect, KeyRules};
@@ -180,12 +180,15 @@ impl Replay<'_> {
         if nodes.len() >= quorum && at >= watch.first && asked {
             let on: Vec<String> = nodes
                 .iter()
-                .map(|(node, left_ms)| format!("node {node} ({left_ms} ms left)"))
+                .map(|(node, left_ms)| {
+                    format!("{node} ({left_ms} ms left)", node = words::node(*node))
+                })
                 .collect();
             watch.sightings.push(format!(
-                "client {client} is told that the lock is lost, which has stood as its own, and whose \
+                "{client} is told that the lock is lost, which has stood as its own, and whose \
                  lease is not over on its clock, on {}",
-                on.join(" and ")
+                on.join(" and "),
+                client = words::client(client)
             ));
         }
         Ok(())
@@ -247,9 +250,8 @@ impl Replay<'_> {
             && watch.property == TOLD
         {
             watch.sightings.push(format!(
-                "client {client} has held validly for {untold_ms} ms of its clock what is not on a quorum, \
-                 and it was not told"
-            ));
+                "{client} has held validly for {untold_ms} ms of its clock what is not on a quorum, \
+                 and it was not told", client = words::client(client)));
         }
         Ok(())
     }

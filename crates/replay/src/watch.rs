@@ -12,7 +12,7 @@ use std::path::Path;
 use lockproof_lab::client::protocol::{Ended, Mode, View};
 use lockproof_model::lock::{Keys, LockFile, Op, Role};
 use lockproof_redis::Reply;
-use lockproof_trace::{Event, Outcome, Step, Trace};
+use lockproof_trace::{Event, Outcome, Step, Trace, words};
 
 use super::Stop;
 use super::compare::command_text;
@@ -143,8 +143,10 @@ impl Watch {
             && at >= self.first
         {
             self.sightings.push(format!(
-                "client {client} gets the lock after client {last} and the fence {fence}, which \
-                 is not above {highest}, the highest before it"
+                "{client} gets the lock after {last} and the fence {fence}, which \
+                 is not above {highest}, the highest before it",
+                client = words::client(client),
+                last = words::client(last)
             ));
         }
         let last = if valid { Some(client) } else { last };
@@ -313,20 +315,30 @@ impl Replay<'_> {
                     let mode = valid.get(usize::from(victim)).copied().flatten();
                     if mode.is_some_and(|mode| property != READ_WRITE || mode == Mode::Read) {
                         watch.sightings.push(format!(
-                            "on node {node} {command} of client {client} {what}, which client \
-                             {victim} wrote and validly holds"
+                            "on {node} {command} of {client} {what}, which \
+                             {victim} wrote and validly holds",
+                            node = words::node(node),
+                            client = words::client(client),
+                            victim = words::client(victim)
                         ));
                     }
                 }
             }
             "lease" if thread != 0 || by_holder => {
                 let by = match thread {
-                    0 => format!("sent by a holder's operation of client {client}"),
-                    _ => format!("sent in the background (thread {thread} of client {client})"),
+                    0 => format!(
+                        "sent by a holder's operation of {client}",
+                        client = words::client(client)
+                    ),
+                    _ => format!(
+                        "sent in the background (thread {thread} of {client})",
+                        client = words::client(client)
+                    ),
                 };
                 for created in effect.created {
                     watch.sightings.push(format!(
-                        "on node {node} {command}, {by}, created `{created}`, which was not there"
+                        "on {node} {command}, {by}, created `{created}`, which was not there",
+                        node = words::node(node)
                     ));
                 }
             }
@@ -435,7 +447,10 @@ impl Replay<'_> {
             };
             self.note(
                 "did",
-                format!("client {client} reads {value} from the guarded counter{fenced}"),
+                format!(
+                    "{client} reads {value} from the guarded counter{fenced}",
+                    client = words::client(client)
+                ),
             );
             if let Some(watched) = self.watched(client) {
                 watched.counter = Some(value);
@@ -449,7 +464,10 @@ impl Replay<'_> {
         let watched = self.watched(client);
         let (read, fence) = watched.map_or((None, None), |w| (w.counter, w.fence));
         let (Some(read), true) = (read, self.guards_counter()) else {
-            self.note("did", format!("client {client} would write now"));
+            self.note(
+                "did",
+                format!("{client} would write now", client = words::client(client)),
+            );
             return Ok(());
         };
         let found = self.rig.read_counter().await?;
@@ -464,15 +482,17 @@ impl Replay<'_> {
         if refused {
             let fence = fence.unwrap_or_default();
             let what = format!(
-                "client {client} would write {}, and the guarded counter refuses its fence {fence}",
-                read + 1
+                "{client} would write {}, and the guarded counter refuses its fence {fence}",
+                read + 1,
+                client = words::client(client)
             );
             self.note("did", what);
             return Ok(());
         }
         let what = format!(
-            "client {client} read {read} from the guarded counter when it acquired, and writes {}",
-            read + 1
+            "{client} read {read} from the guarded counter when it acquired, and writes {}",
+            read + 1,
+            client = words::client(client)
         );
         self.note("did", what.clone());
         let at = self.at;
@@ -532,8 +552,9 @@ impl Replay<'_> {
             let mut keys = content.keys();
             if waits && !keys.any(|key| watch.rules.role(key) == Role::Lock) {
                 watch.sightings.push(format!(
-                    "client {client} waits for a message while the lock, which a command took \
-                     away, is not there, and no message is on its way to it"
+                    "{client} waits for a message while the lock, which a command took \
+                     away, is not there, and no message is on its way to it",
+                    client = words::client(client)
                 ));
             }
         }

@@ -19,6 +19,8 @@ use lockproof_redis::Reply;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
+use lockproof_trace::words;
+
 use super::GateOptions;
 use super::compare::command_text;
 
@@ -27,7 +29,7 @@ use super::compare::command_text;
 #[non_exhaustive]
 pub enum WireError {
     /// A proxy refuses an order.
-    #[error("the proxy of client {client} at node {node}: {source}")]
+    #[error("the proxy of {client} at {node}: {source}", client = words::client(*client), node = words::node(*node))]
     Proxy {
         /// Whose link.
         client: u8,
@@ -44,9 +46,8 @@ pub enum WireError {
     Toxiproxy(#[from] ToxiproxyError),
     /// A request that the client says it sent has not come.
     #[error(
-        "no request of client {client} for node {node} came within {waited_ms} ms, although it \
-         says that it sent: {command}"
-    )]
+        "no request of {client} for {node} came within {waited_ms} ms, although it \
+         says that it sent: {command}", client = words::client(*client), node = words::node(*node))]
     NoRequest {
         /// Whose link.
         client: u8,
@@ -58,7 +59,7 @@ pub enum WireError {
         command: String,
     },
     /// A message that the node should have sent to a client that listens has not come.
-    #[error("node {node} sent client {client} no message within {waited_ms} ms")]
+    #[error("{node} sent {client} no message within {waited_ms} ms", node = words::node(*node), client = words::client(*client))]
     NoMessage {
         /// Who listens.
         client: u8,
@@ -68,7 +69,7 @@ pub enum WireError {
         waited_ms: u64,
     },
     /// A request was passed on, and the node did not answer.
-    #[error("node {node} did not answer within {waited_ms} ms: {command}")]
+    #[error("{node} did not answer within {waited_ms} ms: {command}", node = words::node(*node))]
     NoReply {
         /// Which node.
         node: u8,
@@ -78,7 +79,7 @@ pub enum WireError {
         command: String,
     },
     /// The node closed the connection instead of answering.
-    #[error("node {node} closed the connection instead of answering: {command}")]
+    #[error("{node} closed the connection instead of answering: {command}", node = words::node(*node))]
     Closed {
         /// Which node.
         node: u8,
@@ -86,7 +87,7 @@ pub enum WireError {
         command: String,
     },
     /// The trace names a link that does not exist.
-    #[error("there is no link of client {client} to node {node}")]
+    #[error("there is no link of {client} to {node}", client = words::client(*client), node = words::node(*node))]
     NoLink {
         /// Which client.
         client: u8,

@@ -34,6 +34,18 @@ pub struct Story<'a> {
     pub meaning: Option<&'a str>,
     /// The command line that replays the trace.
     pub replay: Option<&'a str>,
+    /// How a replay on real servers went: it stands where the lock file's lines stand
+    /// otherwise.
+    pub real: Option<Real<'a>>,
+}
+
+/// How a replay on real servers went, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Real<'a> {
+    /// A text a step, for the steps that were enforced and agreed. The story ends with them.
+    pub agreed: &'a [String],
+    /// What the real side did in the next step, if the replay ended there.
+    pub ended: Option<&'a str>,
 }
 
 impl Default for Story<'_> {
@@ -44,7 +56,16 @@ impl Default for Story<'_> {
             source: true,
             meaning: None,
             replay: None,
+            real: None,
         }
+    }
+}
+
+impl Real<'_> {
+    /// The width of its longest text, up to 48.
+    fn width(&self) -> usize {
+        let texts = self.agreed.iter().map(String::as_str).chain(self.ended);
+        texts.map(UnicodeWidthStr::width).max().unwrap_or(0).min(48)
     }
 }
 
@@ -60,11 +81,12 @@ pub fn story(trace: &Trace, options: &Story) -> String {
     let mut previous: Vec<ClientView> = Vec::new();
     let mut i = 0;
     let [begins, again] = rounds(trace);
-    while i < trace.steps.len() {
+    let told = teller.told();
+    while i < told {
         if i == begins {
             out += &teller.round("from here on it repeats, for ever");
         }
-        if i == again {
+        if i == again && teller.agrees_to_the_end() {
             out += &teller.round(&format!(
                 "and so on: steps {} to {} are the same again",
                 i + 1,
@@ -72,7 +94,7 @@ pub fn story(trace: &Trace, options: &Story) -> String {
             ));
             break;
         }
-        let end = [begins, again, trace.steps.len()];
+        let end = [begins, again, told];
         let end = end.into_iter().filter(|end| *end > i).min();
         let quiet = quiet_ticks(&trace.steps[i..end.unwrap_or(i)], &previous);
         if quiet > 1 {
@@ -86,12 +108,17 @@ pub fn story(trace: &Trace, options: &Story) -> String {
             Event::Tick => teller.ticks(i, 1),
             _ => teller.step(i, step),
         };
-        out += &teller.beliefs(&previous, &step.clients);
-        out += &teller.violations(step);
+        if teller.agrees(i) {
+            out += &teller.beliefs(&previous, &step.clients);
+            out += &teller.violations(step);
+        }
         previous.clone_from(&step.clients);
         i += 1;
     }
-    out + &teller.end()
+    match teller.agrees_to_the_end() {
+        true => out + &teller.end(),
+        false => out,
+    }
 }
 
 /// Before which steps the first two rounds of an endless run begin; beyond all steps if it is
@@ -156,10 +183,19 @@ struct Teller<'a> {
     what: usize,
 }
 
+/// What stands right of a step.
+struct Right {
+    mark: String,
+    /// The mark's.
+    style: Style,
+    text: String,
+}
+
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 const FAULT: Style = AnsiColor::Yellow.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
+const GOOD: Style = AnsiColor::Green.on_default().bold();
 const CLIENTS: [AnsiColor; 4] = [
     AnsiColor::Blue,
     AnsiColor::Magenta,
@@ -173,14 +209,19 @@ impl<'a> Teller<'a> {
         let longest = trace
             .steps
             .iter()
-            .filter(|step| step.source.is_some())
+            .filter(|step| options.real.is_some() || step.source.is_some())
             .map(|step| words::event(trace, &step.event).width())
             .max()
             .unwrap_or(0);
-        // The source gets what the middle leaves, but at least two fifths.
+        // The source gets what the middle leaves, but at least two fifths; what really
+        // happened is short, and gets no more than it takes.
+        let most = match &options.real {
+            Some(real) => (width - INDENT).saturating_sub(real.width() + 3),
+            None => (width - INDENT) * 3 / 5 - 9,
+        };
         let what = match width < WIDTH_WITH_SOURCE {
             true => width - INDENT,
-            false => longest.clamp(24, (width - INDENT) * 3 / 5 - 9),
+            false => longest.clamp(24, most.max(24)),
         };
         Teller {
             trace,
@@ -188,6 +229,25 @@ impl<'a> Teller<'a> {
             width,
             what,
         }
+    }
+
+    /// How many steps are told.
+    fn told(&self) -> usize {
+        let all = self.trace.steps.len();
+        self.options.real.map_or(all, |real| {
+            let ended = usize::from(real.ended.is_some());
+            all.min(real.agreed.len() + ended)
+        })
+    }
+
+    /// Whether the real side agreed with a step, as far as it was asked.
+    fn agrees(&self, index: usize) -> bool {
+        let real = self.options.real.as_ref();
+        real.is_none_or(|real| index < real.agreed.len())
+    }
+
+    fn agrees_to_the_end(&self) -> bool {
+        (0..self.trace.steps.len()).all(|step| self.agrees(step))
     }
 
     fn paint(&self, style: Style, text: &str) -> String {
@@ -257,6 +317,11 @@ impl<'a> Teller<'a> {
         ) {
             let _ = writeln!(out, "{}", self.paint(DIM, &line));
         }
+        if self.options.real.is_some() && self.width >= WIDTH_WITH_SOURCE {
+            let space = " ".repeat(INDENT);
+            let text = format!("{space}{}really", pad("predicted", self.what + 1));
+            let _ = writeln!(out, "{}", self.paint(DIM, &text));
+        }
         if trace.steps.first().is_some_and(|s| s.event != Event::Tick) {
             out += &self.rule(&" ".repeat(5), 0, "");
         }
@@ -308,12 +373,8 @@ impl<'a> Teller<'a> {
             self.paint(FAULT, mark),
             self.paint(style, &pad(&who, INDENT - 7))
         );
-        match step.source.as_ref().filter(|_| self.options.source) {
-            Some(source) => {
-                let line = format!("{:>4} │ ", source.line);
-                let text = words::printable(&source.text);
-                self.with_source(&head, &what, emphasis, &line, &text)
-            }
+        match self.right(index, step) {
+            Some(right) => self.with_right(&head, &what, emphasis, &right),
             None => {
                 let room = self.width - INDENT;
                 let lines = match what.width() <= room {
@@ -332,22 +393,55 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn with_source(&self, head: &str, what: &str, style: Style, line: &str, text: &str) -> String {
+    /// What stands right of a step: how it really went, or the line of the lock file.
+    fn right(&self, index: usize, step: &Step) -> Option<Right> {
+        let Some(real) = &self.options.real else {
+            let source = step.source.as_ref().filter(|_| self.options.source)?;
+            let mark = format!("{:>4} │ ", source.line);
+            let text = words::printable(&source.text);
+            let style = DIM;
+            return Some(Right { mark, style, text });
+        };
+        let (mark, style, text) = match (real.agreed.get(index), real.ended) {
+            (Some(text), _) => ("✓", GOOD, text.as_str()),
+            (None, ended) => ("✗", BAD, ended?),
+        };
+        let space = if text.is_empty() { "" } else { " " };
+        let (mark, text) = (format!("{mark}{space}"), text.to_owned());
+        Some(Right { mark, style, text })
+    }
+
+    fn with_right(&self, head: &str, what: &str, style: Style, right: &Right) -> String {
         let narrow = self.width < WIDTH_WITH_SOURCE;
         let left = if narrow {
             INDENT
         } else {
             INDENT + self.what + 1
         };
-        let text = cut(text, self.width.saturating_sub(left + line.width()));
-        let what = cut(what, self.what);
-        let source = format!("{}{text}", self.paint(DIM, line));
-        if narrow {
-            let what = self.paint(style, &what);
-            return format!("{head}{what}\n{}{source}\n", " ".repeat(INDENT));
-        }
+        let room = self.width.saturating_sub(left + right.mark.width());
+        let text = cut(&right.text, room);
+        let text = format!("{}{text}", self.paint(right.style, &right.mark));
+        let mut lines = match self.options.real {
+            Some(_) => wrap(what, self.what),
+            None => vec![what.to_owned()],
+        };
+        let rest = lines.split_off(1);
+        let what = cut(&lines[0], self.what);
         let space = " ".repeat(self.what + 1 - what.width());
-        format!("{head}{}{space}{source}\n", self.paint(style, &what))
+        let what = self.paint(style, &what);
+        let margin = " ".repeat(INDENT);
+        let mut out = match narrow {
+            true => format!("{head}{what}\n"),
+            false => format!("{head}{what}{space}{text}\n"),
+        };
+        for line in rest {
+            let line = self.paint(style, &cut(&line, self.what));
+            let _ = writeln!(out, "{margin}{line}");
+        }
+        if narrow {
+            let _ = writeln!(out, "{margin}{text}");
+        }
+        out
     }
 
     fn beliefs(&self, before: &[ClientView], after: &[ClientView]) -> String {

@@ -72,6 +72,8 @@ impl RealServer {
                 library: Library::built_in().unwrap(),
                 freeze_at_ms: Some(EPOCH_MS),
             }),
+            // What is compared is what commands meet.
+            expires_by_itself: false,
             ..ServerOptions::new(binary)
         };
         let runtime = tokio::runtime::Builder::new_current_thread()

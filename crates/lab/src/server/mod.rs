@@ -30,6 +30,7 @@ use admin::ask;
 pub use options::{OwnClock, Persistence, ServerError, ServerOptions};
 use port::PortLease;
 
+use super::binaries::Version;
 use super::clock::{ServerClock, layout};
 use super::process::{Reaped, Tail, spawn, spawn_with_clock};
 use super::scratch::Scratch;
@@ -133,11 +134,26 @@ impl Server {
                 log: self.log_tail(),
             });
         }
+        if ready.is_ok() && !self.options.expires_by_itself {
+            ready = self.stop_expiry().await;
+        }
         if ready.is_err() {
             self.process = None;
             return ready;
         }
         self.sync_clock().await
+    }
+
+    async fn stop_expiry(&self) -> Result<(), ServerError> {
+        let command = ["DEBUG", "SET-ACTIVE-EXPIRE", "0"];
+        match self.command(&command).await? {
+            Reply::Status(_) => Ok(()),
+            reply => Err(ServerError::Command {
+                server: self.to_string(),
+                command: command.join(" "),
+                source: io::Error::other(format!("{reply:?}")),
+            }),
+        }
     }
 
     fn start_process(&self) -> io::Result<(Child, Tail)> {
@@ -171,6 +187,7 @@ impl Server {
             .arg("--dir")
             .arg(self.directory.path())
             .args(self.options.persistence.arguments())
+            .args(self.debugging())
             .args(&self.options.args)
             .stdin(Stdio::null())
             .stderr(log.try_clone()?)
@@ -179,6 +196,15 @@ impl Server {
             command.env(OsStr::from_bytes(layout::VARIABLE.to_bytes()), clock.path());
         }
         Ok(command)
+    }
+
+    /// What a server wants to hear before it takes DEBUG, which it always does before 7.0.
+    fn debugging(&self) -> &'static [&'static str] {
+        let asks = self.options.binary.version >= Version(7, 0, 0);
+        match asks && !self.options.expires_by_itself {
+            true => &["--enable-debug-command", "local"],
+            false => &[],
+        }
     }
 
     async fn wait_ready(&mut self) -> Result<(), ServerError> {

@@ -65,6 +65,11 @@ pub struct ServerOptions {
     /// Runs it as a member of a Redis Cluster, with a second leased port for the
     /// cluster bus.
     pub cluster: bool,
+    /// Whether it looks for keys whose time is over by itself, or only where a command meets
+    /// one. A command meets a key through the millisecond in which its time ends; from 8.0 on
+    /// Redis's own search may delete it in that millisecond (`activeExpireCycleTryExpire` of
+    /// its expire.c), ten times a second. On a clock that stands still there, that is chance.
+    pub expires_by_itself: bool,
     /// How long the server may take until it answers PING.
     pub start_patience: Duration,
     /// How long it may take to answer one of the harness's own commands.
@@ -81,6 +86,7 @@ impl ServerOptions {
             args: Vec::new(),
             config: None,
             cluster: false,
+            expires_by_itself: true,
             start_patience: Duration::from_secs(10),
             command_patience: Duration::from_secs(5),
         }

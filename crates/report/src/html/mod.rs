@@ -18,6 +18,7 @@ mod details;
 use std::collections::BTreeMap;
 
 use base64::Engine;
+use lockproof_model::world::catalogue::{Fault, Property};
 use lockproof_trace::{Assumption, words};
 use minijinja::value::Serde;
 use serde::Serialize;
@@ -84,7 +85,7 @@ struct Page<'a> {
     states: String,
     surprises: Vec<usize>,
     first_violation: Option<usize>,
-    columns: Vec<Column<'a>>,
+    columns: Vec<Column>,
     groups: Vec<Group<'a>>,
     lock_names: Vec<&'a str>,
     property_names: Vec<&'a str>,
@@ -96,6 +97,8 @@ struct Page<'a> {
     scenarios: Vec<ScenarioView<'a>>,
     frontiers: Vec<FrontierView>,
     overview: OverviewView<'a>,
+    /// Faults and properties in words.
+    meanings: Vec<Meanings<'a>>,
 }
 
 /// The first thing on the page: a row a lock, a cell a set of faults.
@@ -152,10 +155,24 @@ struct Head<'a> {
     proxy: Option<&'a str>,
 }
 
+/// What the faults or the properties of the tables are, in words.
 #[derive(Serialize)]
-struct Column<'a> {
+struct Meanings<'a> {
+    title: &'static str,
+    entries: Vec<Meaning<'a>>,
+}
+
+/// A plain sentence first, then the exact definition.
+#[derive(Serialize)]
+struct Meaning<'a> {
+    name: &'a str,
+    plain: &'static str,
+    exact: &'a str,
+}
+
+#[derive(Serialize)]
+struct Column {
     names: Vec<String>,
-    meaning: Vec<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -170,7 +187,6 @@ struct Group<'a> {
 #[derive(Serialize)]
 struct RowView<'a> {
     property: &'a str,
-    meaning: &'a str,
     sizes: Option<String>,
     cells: Vec<Option<usize>>,
 }
@@ -220,7 +236,8 @@ impl<'a> Page<'a> {
             first_violation: in_order
                 .copied()
                 .find(|i| report.cells[*i].verdict == lockproof_model::check::Verdict::Violated),
-            columns: matrix.columns.iter().map(|c| column(report, c)).collect(),
+            columns: matrix.columns.iter().map(|c| column(c)).collect(),
+            meanings: meanings(report),
             groups,
             lock_names,
             property_names,
@@ -319,16 +336,35 @@ fn head(report: &Report) -> Head<'_> {
     }
 }
 
-fn column<'a>(report: &'a Report, set: &[Assumption]) -> Column<'a> {
+/// The report names only the faults and properties that it asks for.
+fn meanings(report: &Report) -> Vec<Meanings<'_>> {
+    let faults = report.assumptions.iter().map(|(name, exact)| Meaning {
+        name,
+        plain: Fault::parse(name).map_or("", |fault| fault.origin().plain),
+        exact,
+    });
+    let properties = report.properties.iter().map(|(name, exact)| Meaning {
+        name,
+        plain: Property::parse(name).map_or("", Property::plain),
+        exact,
+    });
+    let lists = [
+        ("What each fault is", faults.collect::<Vec<_>>()),
+        ("What each property asks", properties.collect()),
+    ];
+    let lists = lists.into_iter();
+    lists
+        .filter(|(_, entries)| !entries.is_empty())
+        .map(|(title, entries)| Meanings { title, entries })
+        .collect()
+}
+
+fn column(set: &[Assumption]) -> Column {
     Column {
         names: match set {
             [] => vec![NO_FAULTS.into()],
             set => set.iter().map(words::assumption).collect(),
         },
-        meaning: set
-            .iter()
-            .filter_map(|a| report.assumptions.get(&a.name).map(String::as_str))
-            .collect(),
     }
 }
 
@@ -348,7 +384,6 @@ fn groups<'a>(report: &'a Report, matrix: &Matrix<'a>) -> Vec<Group<'a>> {
         }
         let view = RowView {
             property: row.property,
-            meaning: meaning(report, row.property),
             sizes: varied.then(|| sizes_text(row.sizes)),
             cells: row.cells.clone(),
         };

@@ -72,13 +72,35 @@
     if (lastCell) { lastCell.focus(); lastCell = null; }
   }
 
+  // An old browser has no DecompressionStream.
+  function refuse(error) {
+    const note = document.createElement('p');
+    note.className = 'note alarm';
+    note.setAttribute('role', 'alert');
+    note.textContent = 'This browser cannot unpack what is behind a cell (' + error.message +
+      '). report.md and the pages in locks/ show it without.';
+    const back = document.createElement('a');
+    back.className = 'back';
+    back.href = '#top';
+    back.textContent = '← matrix';
+    shelf.replaceChildren(back, note);
+    document.body.classList.add('reading');
+    scrollTo(0, 0);
+  }
+
   async function open() {
     const id = decodeURIComponent(location.hash.slice(1));
     const link = /^[cs][0-9]+$/.test(id) && $('.verdicts a[href="#' + id + '"]');
     if (!link) { close(); return; }
     const active = document.activeElement;
     const from = active.matches('#matrix a[href="#' + id + '"]') ? active : link;
-    const pack = await unpack('pack' + link.closest('[data-pack]').dataset.pack);
+    let pack;
+    try {
+      pack = await unpack('pack' + link.closest('[data-pack]').dataset.pack);
+    } catch (error) {
+      refuse(error);
+      return;
+    }
     // Somebody may have gone on meanwhile.
     if (decodeURIComponent(location.hash.slice(1)) !== id) return;
     const take = (name) => {
@@ -205,8 +227,12 @@
 
   function jump() {
     const button = $('#jump');
-    const shown = $$('#matrix td[data-verdict=violated]:not(.off)')
-      .find((td) => td.offsetParent !== null);
+    // The next one after the cell that has the focus, so that `v` walks through all.
+    const all = $$('.verdicts td[data-verdict=violated]:not(.off)')
+      .filter((td) => td.offsetParent !== null);
+    const cell = document.activeElement.closest('.verdicts td');
+    const follows = Node.DOCUMENT_POSITION_FOLLOWING;
+    const shown = all.find((td) => cell && cell.compareDocumentPosition(td) & follows) || all[0];
     const target = shown ? $('a', shown).hash : button && '#' + button.dataset.first;
     if (target) { wantBad = true; location.hash = target; }
   }
