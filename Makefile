@@ -58,7 +58,7 @@ build:
 
 # The pages of the docs that a run of the whole matrix writes.
 PAGES_OF_ONE_LANGUAGE = locks faults.md properties.md which-lock.md
-PAGES = $(PAGES_OF_ONE_LANGUAGE) $(PAGES_OF_ONE_LANGUAGE:%=zh-CN/%)
+PAGES = overview.svg $(PAGES_OF_ONE_LANGUAGE) $(PAGES_OF_ONE_LANGUAGE:%=zh-CN/%)
 
 # Every verdict as published, every counterexample and some walks on a real server (fewer
 # times than `make run`), and the pages that it writes. The binary is the one that the tests have

@@ -99,7 +99,6 @@ mod in_a_browser {
         browser.screenshot(&target().join("report-cell-light.png"));
         browser.prefer("dark");
         browser.screenshot(&target().join("report-cell-dark.png"));
-        picture_for_the_docs(&browser);
 
         browser.press(ESCAPE);
         assert_eq!(display("#matrix"), "block");
@@ -159,17 +158,6 @@ mod in_a_browser {
             browser.run("return document.querySelector('#count').textContent"),
             "1 cell"
         );
-    }
-
-    /// The whole cell in one picture; `docs/report.png` is a copy of it.
-    fn picture_for_the_docs(browser: &Browser) {
-        browser.prefer("light");
-        browser.resize(1380, 1490);
-        browser.press("v");
-        browser.run("document.activeElement.blur(); scrollTo(0, 0)");
-        browser.screenshot(&target().join("report-picture.png"));
-        browser.resize(1440, 1060);
-        browser.prefer("dark");
     }
 
     /// A text that tries every way out of where a page may put it.

@@ -20,6 +20,40 @@ fn the_table_reads_as_expected() {
 }
 
 #[test]
+fn the_picture_shows_each_lock_set_and_cell_of_the_table() {
+    let mut report = report();
+    let picture = overview::svg(&report);
+    let table = Overview::new(&report);
+    for row in &table.rows {
+        assert!(
+            picture.contains(&format!(">{}</text>", row.lock)),
+            "{}",
+            row.lock
+        );
+        assert!(picture.contains(&format!(">{}</text>", row.counted())));
+    }
+    for column in &table.columns {
+        assert!(
+            picture.contains(&format!(">{}</text>", column.words)),
+            "{}",
+            column.words
+        );
+    }
+    let marks = table.consequences().len() + 3;
+    let cells = table.rows.len() * table.columns.len();
+    assert_eq!(picture.matches("<rect x=").count(), cells + marks);
+    // Nothing in a name becomes markup.
+    for cell in &mut report.cells {
+        cell.lock = "<script>&\"".into();
+    }
+    let picture = overview::svg(&report);
+    assert!(!picture.contains("<script"));
+    assert!(picture.contains("&lt;script&gt;&amp;"));
+    report.cells.clear();
+    assert_eq!(overview::svg(&report), "");
+}
+
+#[test]
 fn a_cell_is_the_worst_of_its_properties() {
     let mut report = report();
     assert_eq!(met(&report, "setnx-expire", 0), "safe");

@@ -25,6 +25,7 @@ use language::{LANGUAGES, Language};
 use super::ReportError;
 use super::markdown::text;
 use super::model::Report;
+use super::overview;
 use super::page::templates;
 use verdicts::Verdicts;
 
@@ -37,7 +38,7 @@ pub fn handbook(report: &Report) -> Result<Vec<(String, String)>, ReportError> {
         return Ok(Vec::new());
     }
     let verdicts = Verdicts::new(report);
-    let mut pages = Vec::new();
+    let mut pages = vec![("overview.svg".to_owned(), overview::svg(report))];
     for language in &LANGUAGES {
         pages.extend(of_language(report, &verdicts, language).map_err(|e| {
             ReportError::Render {

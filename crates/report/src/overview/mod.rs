@@ -5,6 +5,7 @@
 //! stands in the model's catalogue; a property that this version does not know counts as the worst.
 
 mod check;
+mod picture;
 mod sentence;
 mod text;
 
@@ -19,6 +20,7 @@ use super::model::{Agreement, Cell, Report};
 use super::sets::{NO_FAULTS, switch_words};
 
 pub use check::{check_line, check_summary, worst};
+pub use picture::svg;
 pub use sentence::sentences;
 pub use text::text;
 
