@@ -2,7 +2,7 @@
 
 use anyhow::{Context, anyhow};
 use lockproof_model::check::{CheckReport, Checker, ExploreOptions};
-use lockproof_model::world::catalogue::Property;
+use lockproof_model::world::catalogue::{Property, Switch};
 use lockproof_report::compare::{self, Comparison};
 
 use super::check::{Format, failure, refused, seconds_of};
@@ -57,17 +57,28 @@ pub fn run(args: Args) -> Ended {
     let should_stop = screen::should_stop();
     let plans = [args.lock.plan(&should_stop)?, other.plan(&should_stop)?];
     let screen = Screen::new(args.format == Format::Json);
-    let first = checked(&args, &plans[0], &properties, &screen)?;
-    let second = checked(&args, &plans[1], &properties, &screen)?;
-    screen.clear();
-    let found = Comparison::new([&first, &second]);
-    if found.properties.is_empty() {
-        let [first, second] = &found.locks;
-        let error = anyhow!(
-            "no property is asked of both {first} and {second}; name others with --property, or leave it out"
-        );
-        return Err(Failure::usage(error));
+    let compared = |sets: &dyn Fn(&LockPlan) -> Vec<Vec<Switch>>| {
+        let first = checked(&args, &plans[0], (&properties, sets(&plans[0])), &screen)?;
+        let second = checked(&args, &plans[1], (&properties, sets(&plans[1])), &screen)?;
+        let found = Comparison::new([&first, &second]);
+        match found.properties.is_empty() {
+            true => Err(nothing_in_common(&found)),
+            false => Ok(found),
+        }
+    };
+    // What is asked does not depend on the faults: a mistake is told after the smallest set.
+    if !properties.is_empty() {
+        compared(&|plan| {
+            plan.sets
+                .iter()
+                .min_by_key(|set| set.len())
+                .cloned()
+                .into_iter()
+                .collect()
+        })?;
     }
+    let found = compared(&|plan| plan.sets.clone())?;
+    screen.clear();
     match args.format {
         Format::Json => screen::print(serde_json::to_string(&found).map_err(Failure::internal)?)?,
         Format::Text => {
@@ -81,11 +92,18 @@ pub fn run(args: Args) -> Ended {
     })
 }
 
-/// The verdicts of one of the two.
+fn nothing_in_common(found: &Comparison) -> Failure {
+    let [first, second] = &found.locks;
+    Failure::usage(anyhow!(
+        "no property is asked of both {first} and {second}; name others with --property, or leave it out"
+    ))
+}
+
+/// The verdicts of one of the two, on these properties under these sets.
 fn checked(
     args: &Args,
     plan: &LockPlan,
-    named: &[Property],
+    (named, sets): (&[Property], Vec<Vec<Switch>>),
     screen: &Screen,
 ) -> Result<CheckReport, Failure> {
     let timeout = match args.timeout {
@@ -101,7 +119,7 @@ fn checked(
     options.timed = true;
     screen.say(&plan.file.name);
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
-    let report = checker.check(&plan.sets, screen).map_err(failure)?;
+    let report = checker.check(&sets, screen).map_err(failure)?;
     refused(&report.results)?;
     Ok(report)
 }

@@ -54,6 +54,36 @@ fn a_lock_is_safe_alone_where_its_own_check_says_so_and_the_others_does_not() {
     assert!(alone.iter().all(|sets| *sets > 0), "{alone:?}");
 }
 
+/// Nobody gets through a door that is bricked up.
+#[test]
+fn that_a_lock_is_safe_which_nobody_acquires_is_not_praised() {
+    let place = Place::new();
+    let file = place.write(
+        "never.lua",
+        "return {\n  acquire = function(lock) return busy() end,\n  release = function(lock) end,\n}\n",
+    );
+    let line = format!("{file} token --property mutual-exclusion --assume client-pause");
+    let said = place.run(&format!("compare {line}"));
+    assert_eq!(said.code, Some(FINE), "{said:#?}");
+    assert!(
+        said.out
+            .contains("never is never acquired: that it is safe says nothing."),
+        "{said:#?}"
+    );
+    assert!(!said.out.contains("never is safe under"), "{said:#?}");
+    let said = place.run(&format!("compare {line} --format json"));
+    let found: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(found["never_acquired"], serde_json::json!([true, false]));
+    let said = place.run(&format!(
+        "check {file} --property mutual-exclusion --assume none"
+    ));
+    assert!(
+        said.out
+            .contains("never is never acquired, so that it is safe says nothing:"),
+        "{said:#?}"
+    );
+}
+
 #[test]
 fn differing_sets_are_shown_and_the_others_only_if_they_are_asked_for() {
     let line = "compare setnx-expire token --property deadlock-freedom --assume";

@@ -37,6 +37,8 @@ pub struct Comparison {
     pub safe: [usize; 2],
     /// Those under which the first is safe and the second breaks, and the other way round.
     pub safe_alone: [usize; 2],
+    /// Nobody ever acquires the lock: that it is safe says nothing.
+    pub never_acquired: [bool; 2],
     /// What makes the verdicts on each lock say less than they seem to.
     pub warnings: [Vec<String>; 2],
 }
@@ -98,6 +100,7 @@ impl Comparison {
             safe_alone: [safe_alone(0), safe_alone(1)],
             properties: both.into_iter().map(str::to_owned).collect(),
             rows,
+            never_acquired: reports.map(CheckReport::never_acquires),
             warnings: reports.map(|report| report.warnings.clone()),
         }
     }
@@ -233,8 +236,14 @@ fn met_words(met: &Met) -> String {
 }
 
 fn sentences(found: &Comparison) -> Vec<String> {
+    let never = found.locks.iter().zip(found.never_acquired);
+    let never: Vec<String> = never
+        .filter(|(_, never)| *never)
+        .map(|(lock, _)| format!("{lock} is never acquired: that it is safe says nothing."))
+        .collect();
     let mut lines = match found.compared {
         0 => Vec::new(),
+        _ if !never.is_empty() => never,
         _ => vec![balance(found), direction(found, 0), direction(found, 1)],
     };
     if found.not_compared > 0 {

@@ -3,6 +3,9 @@
 use lockproof_trace::{Assumption, LockRef, Setup, Trace};
 use serde::{Deserialize, Serialize};
 
+use super::seen::never_succeeded;
+use crate::lock::Op;
+
 /// The schema name of `check --format json`.
 pub const SCHEMA: &str = "lockproof.check/1";
 
@@ -32,6 +35,16 @@ pub struct CheckReport {
     /// What makes a verdict say less than it seems to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+impl CheckReport {
+    /// Nobody acquired the lock under any of the sets: that it is safe says nothing.
+    pub fn never_acquires(&self) -> bool {
+        let acquires = [Op::Acquire, Op::AcquireRead, Op::AcquireWrite].map(never_succeeded);
+        acquires
+            .iter()
+            .any(|warning| self.warnings.contains(warning))
+    }
 }
 
 impl CheckResult {

@@ -71,7 +71,7 @@ impl Seen {
         let mut operations = file.operations().to_vec();
         operations.sort();
         for op in operations.iter().filter(failed) {
-            warnings.push(format!("{} never succeeded", op.name()));
+            warnings.push(never_succeeded(*op));
         }
         for name in file.scripts.keys() {
             if !self.scripts.contains(name) {
@@ -111,6 +111,11 @@ impl Seen {
 fn is_end(line: &str) -> bool {
     let rest = line.strip_prefix("end").unwrap_or(line);
     rest.chars().all(|c| ",;)}] ".contains(c))
+}
+
+/// The warning that no client succeeded with an operation in any world.
+pub(super) fn never_succeeded(op: Op) -> String {
+    format!("{} never succeeded", op.name())
 }
 
 /// What no check of this lock looks at.

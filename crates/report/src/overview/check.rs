@@ -79,6 +79,10 @@ pub fn check_summary(report: &CheckReport, named: bool, width: usize) -> String 
         out += &wrapped("", &format!("Asked for {asked} alone:"), width);
     }
     for (lock, sentence) in sentences(&table) {
+        if report.never_acquires() {
+            let never = format!("{lock} is never acquired, so that it is safe says nothing:");
+            out += &wrapped("", &never, width);
+        }
         out += &wrapped("", &format!("{lock} {sentence}"), width);
     }
     let kinds = kinds(report);
