@@ -15,6 +15,7 @@ use lockproof_report::{overview, terminal};
 use lockproof_trace::{self as trace, Assumption, Story, Trace, words};
 use sha2::{Digest, Sha256};
 
+use super::early::Early;
 use super::plan::{self, LockArgs};
 use super::screen::{self, Screen};
 use super::{Ended, Exit, Failure, machine, signals, supervisor};
@@ -97,6 +98,7 @@ pub fn run(args: Args) -> Ended {
         "checking {} under {sets} of faults",
         plan.file.name
     ));
+    let early = Early::new(&properties);
     let mut options = plan.options(properties, explore);
     options.timed = true;
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
@@ -116,6 +118,7 @@ pub fn run(args: Args) -> Ended {
         screen: &screen,
         ttl_ticks: plan.sizes.ttl_ticks.into(),
         text: args.format == Format::Text,
+        early: RefCell::new(early),
         failed: RefCell::new(None),
     };
     let report = checker.check(&plan.sets, &lines).map_err(failure)?;
@@ -136,6 +139,7 @@ struct Lines<'s> {
     screen: &'s Screen,
     ttl_ticks: u32,
     text: bool,
+    early: RefCell<Early>,
     failed: RefCell<Option<Failure>>,
 }
 
@@ -146,6 +150,8 @@ impl Observer for Lines<'_> {
 
     fn begins(&self, assumptions: &[Assumption]) {
         self.screen.begins(assumptions);
+        let early = self.early.borrow().of(&screen::set_name(assumptions));
+        self.early.replace(early);
     }
 
     fn answered(&self, results: &[CheckResult]) {
@@ -157,12 +163,29 @@ impl Observer for Lines<'_> {
         }
     }
 
+    fn warns(&self, warning: &str) {
+        if self.text {
+            self.screen
+                .line(&format!("warning: {}", words::printable(warning)));
+        }
+    }
+
     fn shares(&self, sets: usize) {
         self.screen.shares(sets);
     }
 
     fn progress(&self) -> Box<dyn Fn(Progress) + Send + Sync> {
-        self.screen.progress()
+        let shown = self.screen.progress();
+        if !self.text {
+            return shown;
+        }
+        let (early, say) = (self.early.borrow().clone(), self.screen.liner());
+        Box::new(move |progress| {
+            shown(progress);
+            if let Some(line) = early.line(&progress) {
+                say(&line);
+            }
+        })
     }
 }
 

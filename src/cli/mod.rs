@@ -10,6 +10,7 @@ mod ci;
 mod compare;
 mod completions;
 mod doctor;
+mod early;
 mod explore;
 mod folder;
 mod free;

@@ -100,6 +100,12 @@ impl Screen {
         self.bar.suspend(|| note(text));
     }
 
+    /// As [`Screen::line`], for other threads and for longer than the screen is borrowed.
+    pub fn liner(&self) -> impl Fn(&str) + Send + Sync + 'static {
+        let bar = self.bar.clone();
+        move |text| bar.suspend(|| note(text))
+    }
+
     /// As [`print`], above the live line.
     pub fn print(&self, text: impl Display) -> Result<(), Failure> {
         self.bar.suspend(|| print(text))

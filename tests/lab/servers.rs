@@ -274,6 +274,34 @@ async fn a_server_that_does_not_expire_by_itself_keeps_a_key_through_its_last_mi
     }
 }
 
+/// A question is asked on a connection that is kept: it must not answer for another process, nor
+/// with what was asked before.
+#[tokio::test]
+async fn a_question_reaches_the_process_that_runs_now_and_gets_its_own_answer() {
+    let options = ServerOptions {
+        command_patience: Duration::from_millis(300),
+        ..first()
+    };
+    let mut server = Server::start(&options).await.unwrap();
+    let ping = async |server: &Server, word: &str| server.question(&["PING", word]).await;
+    assert_eq!(ping(&server, "one").await.unwrap(), bulk("one"));
+    // The server ends the connection.
+    assert_eq!(
+        ask(&server, "CLIENT KILL TYPE normal SKIPME yes").await,
+        Reply::Int(1)
+    );
+    assert_eq!(ping(&server, "two").await.unwrap(), bulk("two"));
+    // It stands still, and the question is given up: its answer comes later, and nobody's.
+    server.pause().unwrap();
+    assert!(ping(&server, "three").await.is_err());
+    server.resume().unwrap();
+    assert_eq!(ping(&server, "four").await.unwrap(), bulk("four"));
+    server.kill().unwrap();
+    assert!(ping(&server, "five").await.is_err(), "nobody answers");
+    server.restart().await.unwrap();
+    assert_eq!(ping(&server, "six").await.unwrap(), bulk("six"));
+}
+
 #[tokio::test]
 async fn power_loss_loses_exactly_what_was_written_after_the_mark() {
     for binary in servers() {

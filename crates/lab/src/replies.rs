@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use super::proxy::frame::{FRAME_BYTES_MAX, Scanner, parse_reply};
 
 /// The bytes of a connection that are not a whole reply yet.
+#[derive(Debug)]
 pub struct Replies {
     bytes: Vec<u8>,
     scanner: Scanner,

@@ -46,7 +46,7 @@ impl Rig {
             return Ok(None);
         };
         let now_ms = clock.now_ms();
-        let reply = server.command(&["EVAL", READ, "0"]).await?;
+        let reply = server.question(&["EVAL", READ, "0"]).await?;
         match content(&reply, now_ms) {
             Some(content) => Ok(Some(content)),
             None => Err(GateError::Refused {

@@ -26,7 +26,7 @@ use std::time::Duration;
 use lockproof_redis::Reply;
 use tokio::time::{Instant, sleep};
 
-use admin::ask;
+use admin::{Kept, ask, ask_on};
 pub use options::{OwnClock, Persistence, ServerError, ServerOptions};
 use port::PortLease;
 
@@ -50,6 +50,8 @@ pub struct Server {
     lease: PortLease,
     /// The port of the cluster bus.
     bus: Option<PortLease>,
+    /// For questions that are asked often.
+    kept: Kept,
 }
 
 /// Its name in the server's directory.
@@ -114,6 +116,7 @@ impl Server {
             log: None,
             lease,
             bus,
+            kept: Kept::default(),
         })
     }
 
@@ -282,13 +285,25 @@ impl Server {
     pub async fn command<A: AsRef<[u8]>>(&self, argv: &[A]) -> Result<Reply, ServerError> {
         ask(self.address(), argv, self.options.command_patience)
             .await
-            .map_err(|source| ServerError::Command {
-                server: self.to_string(),
-                command: argv.first().map_or_else(String::new, |name| {
-                    String::from_utf8_lossy(name.as_ref()).into_owned()
-                }),
-                source,
-            })
+            .map_err(|source| self.unanswered(argv, source))
+    }
+
+    /// As [`Server::command`], for a question that changes nothing: on a connection that is kept
+    /// for the next one. If it ends meanwhile, the question is put once more on another.
+    pub async fn question<A: AsRef<[u8]>>(&self, argv: &[A]) -> Result<Reply, ServerError> {
+        let process = (self.address(), self.pid());
+        ask_on(&self.kept, process, argv, self.options.command_patience)
+            .await
+            .map_err(|source| self.unanswered(argv, source))
+    }
+
+    fn unanswered<A: AsRef<[u8]>>(&self, argv: &[A], source: io::Error) -> ServerError {
+        let name = argv.first().map(AsRef::as_ref);
+        ServerError::Command {
+            server: self.to_string(),
+            command: String::from_utf8_lossy(name.unwrap_or_default()).into_owned(),
+            source,
+        }
     }
 
     /// Waits until the server shows the time that its clock shows, in whole ms:
@@ -302,7 +317,7 @@ impl Server {
         let wanted_ms = clock.now_ms();
         let deadline = Instant::now() + self.options.command_patience;
         loop {
-            let shown_ms = time_ms(&self.command(&["TIME"]).await?);
+            let shown_ms = time_ms(&self.question(&["TIME"]).await?);
             if (wanted_ms..=clock.now_ms()).contains(&shown_ms) {
                 return Ok(());
             }

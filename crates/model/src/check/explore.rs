@@ -44,7 +44,7 @@ use engine::{Engine, Found, Searched};
 use fair::Fate;
 use ledger::{Ledger, Totals};
 
-use crate::world::{Action, GoalSet, System};
+use crate::world::{Action, GoalSet, PropertySet, System};
 
 /// Asks whether to give up; called about once a millisecond by each worker. It
 /// comes from outside because nothing here reads a clock.
@@ -109,6 +109,8 @@ pub struct Progress {
     pub depth: u32,
     /// The number of states of that level.
     pub frontier: u64,
+    /// What is violated by then. It is not yet known whether live programs can do that too.
+    pub violated: PropertySet,
 }
 
 /// Why a search did not see everything.

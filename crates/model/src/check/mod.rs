@@ -16,6 +16,7 @@ mod simulate;
 mod sizes;
 pub mod stateright;
 mod ticks;
+mod units;
 pub use explore::*;
 pub use guard::*;
 pub use memo::*;

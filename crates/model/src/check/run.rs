@@ -3,6 +3,7 @@
 //! Sets with the same needs share one closure. Each set is one world and one
 //! exhaustive search that answers for all properties at once ([`super::search`]).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lockproof_trace::{Assumption, Trace};
@@ -66,6 +67,8 @@ pub trait Observer {
     /// An assumption set is answered: nothing about it changes any more. Sets under which the lock
     /// is refused come last, and only if it is not refused under all.
     fn answered(&self, _results: &[CheckResult]) {}
+    /// The lock file has a mistake whatever the verdicts; told once, as soon as it is seen.
+    fn warns(&self, _warning: &str) {}
     /// So many sets, the next one included, share what is left of the time: from here on
     /// `should_stop` says so when the next one has used up its part. 0 takes that back.
     fn shares(&self, _sets: usize) {}
@@ -230,11 +233,19 @@ impl<'f> Checker<'f> {
         let mut cells: Vec<Option<Vec<CheckResult>>> = vec![None; sets.len()];
         let (mut refused, mut refused_at) = (None, Vec::new());
         let mut answered = sets.is_empty();
+        let mut warned = BTreeSet::new();
         for quick in self.passes(sets.len()) {
             let open = cheapest_first(sets, |place| cells[place].is_none(), quick.is_none());
             for (turn, place) in open.iter().enumerate() {
                 observer.shares(open.len() - turn);
-                match self.check_within(quick, &sets[*place], observer) {
+                let found = self.check_within(quick, &sets[*place], observer);
+                for warning in self.seen.mistaken(self.file) {
+                    if !warned.contains(&warning) {
+                        observer.warns(&warning);
+                        warned.insert(warning);
+                    }
+                }
+                match found {
                     Err(error) if error.is_refusal() => {
                         cells[*place] = Some(self.unknown(&sets[*place], &error.to_string()));
                         refused_at.push(*place);

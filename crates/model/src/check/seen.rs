@@ -13,7 +13,7 @@ use lockproof_lua::Lines;
 use crate::lock::{LockFile, Op};
 use crate::world::World;
 
-use super::cluster;
+use super::{cluster, units};
 
 /// What the searches of one check came upon.
 pub(super) struct Seen {
@@ -23,6 +23,8 @@ pub(super) struct Seen {
     scripts: BTreeSet<String>,
     /// Lines that send what no cluster takes, with two of the keys.
     cross_slot: BTreeSet<(u32, (String, String))>,
+    /// Lines that send an expiry in the wrong unit, and what is wrong with it.
+    mistaken: BTreeSet<(u32, String)>,
     /// Some search saw everything.
     complete: bool,
 }
@@ -37,6 +39,7 @@ impl Seen {
             succeeded: BTreeSet::new(),
             scripts: BTreeSet::new(),
             cross_slot: BTreeSet::new(),
+            mistaken: BTreeSet::new(),
             complete: false,
         }
     }
@@ -54,8 +57,11 @@ impl Seen {
             .map(|id| closure.family_of_command(id))
             .collect();
         for family in families {
-            let keys = cluster::cross_slot(closure.families.get(family));
+            let argv = closure.families.get(family);
+            let keys = cluster::cross_slot(argv);
             let line = closure.line_of_family(family);
+            let wrong = units::mistaken(argv, closure.needs.ttl_ms);
+            self.mistaken.extend(wrong.map(|wrong| (line, wrong)));
             self.cross_slot.extend(keys.map(|keys| (line, keys)));
         }
     }
@@ -63,6 +69,7 @@ impl Seen {
     /// What a user should know before trusting a verdict.
     pub fn warnings(&self, file: &LockFile) -> Vec<String> {
         let mut warnings = limits(file);
+        warnings.extend(self.mistaken(file));
         warnings.extend(self.cross_slot(file));
         if !self.complete {
             return warnings;
@@ -80,6 +87,12 @@ impl Seen {
         }
         warnings.extend(self.unreached(file));
         warnings
+    }
+
+    /// Expiries in the wrong unit.
+    pub fn mistaken<'s>(&'s self, file: &'s LockFile) -> impl Iterator<Item = String> + 's {
+        let found = self.mistaken.iter();
+        found.map(move |(line, wrong)| format!("{}:{line}: {wrong}", file.path))
     }
 
     /// What a Redis Cluster refuses of it.

@@ -186,6 +186,7 @@ impl Ledger {
             transitions: book.transitions,
             depth: level as u32,
             frontier: book.levels.get(level).map_or(0, |level| level.states),
+            violated: book.closed_violated,
         });
     }
 
