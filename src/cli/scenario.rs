@@ -64,6 +64,9 @@ struct RunArgs {
     /// Random walks for each world
     #[arg(long, default_value_t = WALKS)]
     walks: u32,
+    /// Print a table of the violated properties of each scenario as well
+    #[arg(short, long)]
+    verbose: bool,
     /// Free runs as well, as `torture` does them: the whole table of model, replays and free runs
     #[arg(long)]
     free: bool,
@@ -148,6 +151,7 @@ fn play(args: RunArgs) -> Ended {
         _ => OwnFolder::take(&args.out)?,
     };
     let mut exit = Exit::Nothing;
+    let mut rows = Vec::new();
     let mut overview: Option<Report> = None;
     for (place, (name, scenario)) in names.iter().zip(&scenarios).enumerate() {
         if signals::came() {
@@ -159,8 +163,15 @@ fn play(args: RunArgs) -> Ended {
         let (ended, report) = play_one(&args, name, scenario)?;
         exit = exit.and(ended);
         if let Some(report) = report {
+            rows.extend(report.scenarios.iter().cloned());
             gather(&mut overview, report, &scenario.name);
         }
+    }
+    if !rows.is_empty() {
+        screen::print(format_args!(
+            "\n{}",
+            report::stories(&rows, screen::width())
+        ))?;
     }
     if let Some(mut overview) = overview.filter(|_| scenarios.len() > 1) {
         overview.command = command(&args, &args.scenarios);
@@ -259,7 +270,9 @@ fn play_one(
         true => Vec::new(),
         false => directed::compare(scenario, &mut report),
     };
-    show(scenario, &report)?;
+    if args.verbose {
+        show(scenario, &report)?;
+    }
     for difference in &differences {
         screen::note(format_args!(
             "{}: not as expected: {difference}",

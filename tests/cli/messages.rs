@@ -168,3 +168,38 @@ fn misspelt_words_and_fields_are_told_the_nearest_ones() {
     );
     told("function acquire() end", ":1", &["write `local acquire`"]);
 }
+
+/// `EX lock.ttl` is the commonest mistake with expiries.
+#[test]
+fn an_expiry_in_the_wrong_unit_is_told_with_its_line_as_soon_as_it_is_sent() {
+    let place = Place::new();
+    let lock = |option: &str| {
+        format!(
+            "return {{\n  acquire = function(lock)\n    if redis(\"SET\", lock.key, lock.token, \"NX\", \
+             {option}) then return held() end\n    return busy()\n  end,\n  release = function(lock) \
+             redis(\"DEL\", lock.key) end,\n}}\n"
+        )
+    };
+    for (option, says) in [
+        (
+            "\"EX\", lock.ttl",
+            "EX takes seconds, and 3000 is the lease in milliseconds",
+        ),
+        (
+            "\"PX\", lock.ttl / 1000",
+            "PX takes milliseconds, and 3 is the lease in seconds",
+        ),
+    ] {
+        let file = place.write("unit.lua", &lock(option));
+        let said = place.run(&format!("check {file} --assume none --property lease"));
+        let warning = format!("warning: unit.lua:3: {says}");
+        assert!(said.err.contains(&warning), "at once: {said:#?}");
+        assert!(said.out.contains(&warning), "and at the end: {said:#?}");
+    }
+    let file = place.write("right.lua", &lock("\"PX\", lock.ttl"));
+    let said = place.run(&format!("check {file} --assume none --property lease"));
+    assert!(
+        !format!("{}{}", said.out, said.err).contains("takes"),
+        "{said:#?}"
+    );
+}

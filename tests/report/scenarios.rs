@@ -180,6 +180,19 @@ fn report(rows: Vec<ScenarioRow>) -> Report {
 }
 
 #[test]
+fn the_table_of_all_stories_has_a_line_a_row_and_says_what_is_not_as_expected() {
+    let mut rows = vec![row(), swept(), row()];
+    rows[1].model = None;
+    rows[2].lock = "redlock".into();
+    rows[2].unexpected = true;
+    insta::assert_snapshot!(lockproof_report::stories(&rows, 100));
+    assert_eq!(lockproof_report::stories(&[], 100), "");
+    rows.iter_mut().for_each(|row| row.free = None);
+    let without = lockproof_report::stories(&rows, 100);
+    assert!(!without.contains("free runs"), "{without}");
+}
+
+#[test]
 fn rows_survive_json_and_reports_without_them_still_read() {
     let with = report(vec![row(), swept()]);
     assert_eq!(parse(&json(&with).unwrap()).unwrap(), with);

@@ -27,6 +27,7 @@ pub mod run;
 pub mod scenario;
 mod scenario_view;
 mod sets;
+mod stories;
 pub mod terminal;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +43,7 @@ pub use lock_pages::lock_pages;
 pub use markdown::markdown;
 pub use merge::{MergeError, merge};
 pub use model::Report;
+pub use stories::stories;
 
 /// Why a report cannot be read, rendered or written.
 #[derive(Debug, thiserror::Error)]
