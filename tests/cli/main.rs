@@ -13,6 +13,7 @@ mod attach_put_back;
 mod attach_refused;
 mod compare;
 mod ended_early;
+mod explorer;
 mod frontier;
 mod history;
 mod init;

@@ -192,7 +192,7 @@ fn an_expiry_in_the_wrong_unit_is_told_with_its_line_as_soon_as_it_is_sent() {
     ] {
         let file = place.write("unit.lua", &lock(option));
         let said = place.run(&format!("check {file} --assume none --property lease"));
-        let warning = format!("warning: unit.lua:3: {says}");
+        let warning = format!("unit.lua:3: {says}");
         assert!(said.err.contains(&warning), "at once: {said:#?}");
         assert!(said.out.contains(&warning), "and at the end: {said:#?}");
     }

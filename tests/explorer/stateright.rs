@@ -10,7 +10,7 @@ use crate::explorer_support::redlock::{Redlock, SMALL};
 use crate::explorer_support::two_phase::TwoPhase;
 use lockproof_model::check::stateright::{Adapter, ServeError, path_of, serve_explorer};
 use lockproof_model::check::{
-    ExploreOptions, Goal, SimulateOptions, StopReason, explore, simulate,
+    ExploreOptions, Goal, Path, SimulateOptions, StopReason, explore, simulate,
 };
 use lockproof_model::world::System;
 use proptest::prelude::*;
@@ -132,6 +132,28 @@ fn a_path_of_stateright_ends_one_step_before_a_violation_and_is_no_shorter_than_
     }
 }
 
+/// As on the Explorer page.
+#[test]
+fn a_path_of_a_guided_model_ends_at_the_violation() {
+    let guided = Adapter::new(Arc::new(SMALL)).guided(Box::new(|_: &Path<_>| String::new()));
+    let checker = guided.checker().spawn_bfs().join();
+    let found = explore(Arc::new(SMALL), ExploreOptions::default(), |_| {});
+    for (bit, name) in SMALL.properties().iter().enumerate() {
+        let theirs = path_of(checker.discoveries().remove(name.as_str()).unwrap()).unwrap();
+        let ours = found.violations[bit].as_ref().unwrap();
+        assert!(theirs.steps.len() >= ours.steps.len(), "{name}");
+        let (last, before) = theirs.steps.split_last().unwrap();
+        let from = before.last().map_or(theirs.initial, |(_, state)| *state);
+        let mut violates = 0;
+        SMALL.successors(&from, &mut |next| {
+            if (next.action, next.state) == *last {
+                violates |= next.violates;
+            }
+        });
+        assert_eq!(violates >> bit & 1, 1, "{name}");
+    }
+}
+
 #[test]
 fn walks_find_what_the_search_finds_and_repeat_exactly() {
     // One node and long leases, so that blind walks have a chance.
@@ -234,7 +256,7 @@ fn the_explorer_page_shows_names_and_drawings_of_our_system() {
         serve_explorer(
             Arc::new(SMALL),
             address,
-            Box::new(|path| format!("<svg>{} steps</svg>", path.steps.len())),
+            Box::new(|path: &Path<_>| format!("<svg>{} steps</svg>", path.steps.len())),
         )
     });
     let answer = (0..200).find_map(|_| {
@@ -250,8 +272,13 @@ fn the_explorer_page_shows_names_and_drawings_of_our_system() {
 
 #[test]
 fn the_explorer_page_is_refused_off_loopback_and_on_a_taken_port() {
-    let serve =
-        |address: SocketAddr| serve_explorer(Arc::new(SMALL), address, Box::new(|_| String::new()));
+    let serve = |address: SocketAddr| {
+        serve_explorer(
+            Arc::new(SMALL),
+            address,
+            Box::new(|_: &Path<_>| String::new()),
+        )
+    };
     let everywhere = serve("0.0.0.0:0".parse().unwrap()).unwrap_err();
     assert!(matches!(everywhere, ServeError::NotLoopback(_)));
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -38,6 +38,14 @@ pub fn svg_unstyled(trace: &Trace) -> String {
     draw::draw(trace, None)
 }
 
+/// A drawing of nothing but a text: why there is no diagram.
+pub fn note(text: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"><text y=\"20\">{}</text></svg>",
+        escape(text)
+    )
+}
+
 /// The text with the five characters that mean something in HTML and XML
 /// replaced, and those that XML forbids left out.
 pub(crate) fn escape(text: &str) -> String {

@@ -21,7 +21,7 @@ pub use file::{MAX_BYTES, TraceError, check_lock, parse, read, to_json, write};
 pub use itf::{itf, write_itf};
 pub use objects::Objects;
 use story::violation;
-pub use story::{Real, Story, story};
+pub use story::{Real, Story, line, story};
 pub use validate::{CLIENTS_MAX, Inconsistency, NODES_MAX, validate};
 
 /// The schema name that this version reads and writes.

@@ -579,6 +579,16 @@ pub(crate) fn who(event: &Event) -> (String, Option<u8>) {
     }
 }
 
+/// One step in a line: who acts, and what happens.
+pub fn line(trace: &Trace, step: &Step) -> String {
+    let what = words::event(trace, &step.event);
+    match &step.event {
+        // Its sentence names who is struck.
+        Event::Fault { .. } | Event::Tick => what,
+        event => format!("{} {what}", who(event).0.trim()),
+    }
+}
+
 fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }

@@ -11,7 +11,8 @@
 //! step before ours, and verdicts agree. Rejected: to carry the flags in the
 //! state that a transition leads to. Either they count in its identity, and the
 //! state counts grow, or they do not, and a violating transition to a state that
-//! is known already is never seen.
+//! is known already is never seen. On the Explorer page nobody compares counts, and
+//! a counterexample should end at its violation: there the flags are carried.
 //!
 //! Transitions that overflow lead nowhere here too.
 
@@ -28,14 +29,33 @@ use super::Path;
 use super::explore::catch_panic;
 use crate::world::{Action, PropertySet, System, Transition};
 
-/// Draws the path to the state that is looked at.
-pub type DrawPath<S> = Box<dyn Fn(&Path<S>) -> String + Send + Sync>;
+/// What the Explorer page shows and says beside the system's own words.
+pub trait Guide<S>: Send + Sync {
+    /// A drawing of the path to a state that is looked at, as SVG.
+    fn draw(&self, path: &Path<S>) -> String;
+
+    /// What a transition does, in a line; `None` leaves that to the system.
+    fn action(&self, _step: &Edge<S>) -> Option<String> {
+        None
+    }
+
+    /// What is so after a transition; `None` shows the state.
+    fn outcome(&self, _step: &Edge<S>) -> Option<String> {
+        None
+    }
+}
+
+impl<S, F: Fn(&Path<S>) -> String + Send + Sync> Guide<S> for F {
+    fn draw(&self, path: &Path<S>) -> String {
+        self(path)
+    }
+}
 
 /// A system as stateright sees it.
 pub struct Adapter<Y: System> {
     system: Arc<Y>,
     properties: Vec<Property<Self>>,
-    svg: Option<DrawPath<Y::State>>,
+    guide: Option<Box<dyn Guide<Y::State>>>,
 }
 
 impl<Y: System> Adapter<Y> {
@@ -53,14 +73,15 @@ impl<Y: System> Adapter<Y> {
         Adapter {
             system,
             properties,
-            svg: None,
+            guide: None,
         }
     }
 
-    /// Lets the Explorer page show a drawing of the current path.
-    pub fn with_svg(self, svg: DrawPath<Y::State>) -> Self {
+    /// For the Explorer page: with a guide, and with paths that end at the violation. A state counts
+    /// once for each set of properties that a transition to it violates.
+    pub fn guided(self, guide: Box<dyn Guide<Y::State>>) -> Self {
         Adapter {
-            svg: Some(svg),
+            guide: Some(guide),
             ..self
         }
     }
@@ -75,7 +96,11 @@ impl<Y: System> Adapter<Y> {
     }
 
     fn holds<const PROPERTY: usize>(&self, node: &Node<Y::State>) -> bool {
-        self.violated_from(node) >> PROPERTY & 1 == 0
+        let violated = match &self.guide {
+            Some(_) => node.arrived,
+            None => self.violated_from(node),
+        };
+        violated >> PROPERTY & 1 == 0
     }
 }
 
@@ -117,6 +142,8 @@ fn forever(name: &str) -> &'static str {
 pub struct Node<S> {
     /// The system's state.
     pub state: S,
+    /// What the transition to it violated, on the Explorer page; empty elsewhere.
+    arrived: PropertySet,
     violated: OnceLock<PropertySet>,
 }
 
@@ -125,6 +152,7 @@ impl<S> Node<S> {
     pub fn new(state: S) -> Self {
         Node {
             state,
+            arrived: 0,
             violated: OnceLock::new(),
         }
     }
@@ -132,7 +160,7 @@ impl<S> Node<S> {
 
 impl<S: PartialEq> PartialEq for Node<S> {
     fn eq(&self, other: &Self) -> bool {
-        self.state == other.state
+        (&self.state, self.arrived) == (&other.state, other.arrived)
     }
 }
 
@@ -140,7 +168,7 @@ impl<S: Eq> Eq for Node<S> {}
 
 impl<S: Hash> Hash for Node<S> {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.state.hash(hasher);
+        (&self.state, self.arrived).hash(hasher);
     }
 }
 
@@ -178,11 +206,16 @@ impl<Y: System> Model for Adapter<Y> {
     }
 
     fn next_state(&self, _: &Self::State, step: Self::Action) -> Option<Self::State> {
-        Some(Node::new(step.transition.state))
+        let carried = self.guide.as_ref().map(|_| step.transition.violates);
+        Some(Node {
+            arrived: carried.unwrap_or(0),
+            ..Node::new(step.transition.state)
+        })
     }
 
     fn format_action(&self, step: &Self::Action) -> String {
-        self.system.describe(&step.from, step.transition.action)
+        let told = self.guide.as_ref().and_then(|guide| guide.action(step));
+        told.unwrap_or_else(|| self.system.describe(&step.from, step.transition.action))
     }
 
     fn format_step(&self, _: &Self::State, step: Self::Action) -> Option<String> {
@@ -191,12 +224,14 @@ impl<Y: System> Model for Adapter<Y> {
         let violated: String = violated
             .map(|(_, property)| format!("violates {}\n", property.name))
             .collect();
-        Some(format!("{violated}{:#?}", step.transition.state))
+        let told = self.guide.as_ref().and_then(|guide| guide.outcome(&step));
+        let state = told.unwrap_or_else(|| format!("{:#?}", step.transition.state));
+        Some(format!("{violated}{state}"))
     }
 
     fn as_svg(&self, path: stateright::Path<Self::State, Self::Action>) -> Option<String> {
-        let draw = self.svg.as_ref()?;
-        Some(draw(&path_of(path)?))
+        let guide = self.guide.as_ref()?;
+        Some(guide.draw(&path_of(path)?))
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
@@ -239,8 +274,21 @@ pub enum ServeError {
     Ended(String),
 }
 
-/// Serves stateright's Explorer page until the process ends; `svg` draws the
-/// path to each state that is looked at.
+/// Whether the page can be served there: asked before anything is built.
+///
+/// # Errors
+/// If the address is none of this machine alone, or is taken.
+pub fn can_listen(address: SocketAddr) -> Result<(), ServeError> {
+    if !address.ip().is_loopback() {
+        return Err(ServeError::NotLoopback(address));
+    }
+    let bound = TcpListener::bind(address);
+    bound
+        .map(drop)
+        .map_err(|source| ServeError::Bind { address, source })
+}
+
+/// Serves stateright's Explorer page until the process ends.
 ///
 /// This is the one place in `check` that does IO, and the IO is stateright's.
 /// Note that it prefers page files in `./ui` of the working directory, if there
@@ -248,15 +296,12 @@ pub enum ServeError {
 pub fn serve_explorer<Y: System + 'static>(
     system: Arc<Y>,
     address: SocketAddr,
-    svg: DrawPath<Y::State>,
+    guide: Box<dyn Guide<Y::State>>,
 ) -> Result<Infallible, ServeError> {
-    if !address.ip().is_loopback() {
-        return Err(ServeError::NotLoopback(address));
-    }
     // stateright panics when it cannot bind. Trying first turns the likely case
     // into an error that says what to do.
-    drop(TcpListener::bind(address).map_err(|source| ServeError::Bind { address, source })?);
-    let model = Adapter::new(system).with_svg(svg);
+    can_listen(address)?;
+    let model = Adapter::new(system).guided(guide);
     let served = catch_panic(|| drop(model.checker().serve(address)));
     Err(ServeError::Ended(
         served
