@@ -111,12 +111,13 @@ fn print_story(trace: &Trace, report: &ReplayReport) -> Result<(), Failure> {
         | ReplayVerdict::NotReplayable { .. }
         | ReplayVerdict::Reproduced => None,
     };
+    let ended = ended.map(words::printable);
     if agreed.is_empty() && ended.is_none() {
         return Ok(());
     }
     let real = Real {
         agreed: &agreed,
-        ended,
+        ended: ended.as_deref(),
     };
     let property = trace.property.as_deref().and_then(Property::parse);
     let told = story(
@@ -138,7 +139,7 @@ fn really(report: &ReplayReport, step: usize) -> String {
         .map(|real| match &real.side {
             RealSide::Reply(reply) => words::reply(reply),
             RealSide::Outcome(outcome) => words::outcome(outcome),
-            RealSide::Done(deed) => deed.clone(),
+            RealSide::Done(deed) => words::printable(deed),
         })
         .collect();
     texts.join("; ")
@@ -152,11 +153,14 @@ fn print_text(report: &ReplayReport, run: u32, runs: u32, steps: usize) -> Resul
     };
     screen::print(format_args!(
         "{count}{} ({} of {steps} steps, {:.0} ms after {:.0} ms of setting up)",
-        report.verdict, report.steps_done, report.steps_ms, report.setup_ms
+        words::printable(&report.verdict.to_string()),
+        report.steps_done,
+        report.steps_ms,
+        report.setup_ms
     ))?;
     if let Some(confirmation) = report.confirmation.as_ref().filter(|_| run == 1) {
         for sentence in &confirmation.evidence {
-            screen::print(format_args!("  {sentence}"))?;
+            screen::print(format_args!("  {}", words::printable(sentence)))?;
         }
     }
     Ok(())

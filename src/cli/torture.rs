@@ -106,10 +106,10 @@ pub fn run(args: Args) -> Ended {
         }
     }
     ci::summary(&report)?;
-    screen::print(format_args!(
-        "\n{}",
-        report::stories(&report.scenarios, screen::width())
-    ))?;
+    if !report.scenarios.is_empty() {
+        let table = report::stories(&report.scenarios, screen::width());
+        screen::print(format_args!("\n{table}"))?;
+    }
     let page = session.out.join("report.html");
     screen::print(format_args!("The report: {}", page.display()))?;
     Ok(exit)

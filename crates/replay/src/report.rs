@@ -149,3 +149,26 @@ impl ReplayReport {
         out.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_really_happened_survives_json() {
+        let sides = [
+            RealSide::Reply(Reply::Array(vec![Reply::Nil, Reply::Bulk(b"a".to_vec())])),
+            RealSide::Outcome(Outcome::Busy),
+            RealSide::Done("SIGSTOP to process 7".to_owned()),
+        ];
+        for side in sides {
+            let real = RealStep { step: 3, side };
+            let text = serde_json::to_string(&real).unwrap();
+            assert_eq!(
+                serde_json::from_str::<RealStep>(&text).unwrap(),
+                real,
+                "{text}"
+            );
+        }
+    }
+}
