@@ -4,13 +4,12 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The README's example, run in a folder of its own, so that its traces land there.
-fn printed(arguments: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
+/// What a command prints in this folder.
+fn printed(folder: &Path, arguments: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_lockproof"))
         .args(arguments.split_whitespace())
         .env("NO_COLOR", "1")
-        .current_dir(&folder)
+        .current_dir(folder)
         .output()
         .unwrap();
     String::from_utf8(output.stdout).unwrap()
@@ -25,25 +24,41 @@ fn documents_show_what_the_program_prints() {
     shows_what_is_printed("docs/threads.md");
 }
 
+/// The document's example, and the one that goes on with its traces, in a folder of their own.
 fn shows_what_is_printed(path: &str) {
+    let folder = tempfile::tempdir().unwrap();
     let text = document(path);
-    let (_, after) = text
-        .split_once("<!-- output: ")
-        .expect("the document has an example");
-    let (arguments, after) = after.split_once(" -->\n```text\n").unwrap();
-    let (shown, _) = after.split_once("```").unwrap();
-    let real = printed(arguments);
-    let lines = |text: &str| -> Vec<String> {
-        text.trim()
-            .lines()
-            .map(|line| line.trim_end().to_owned())
-            .collect()
-    };
-    assert_eq!(
-        lines(shown),
-        lines(&real),
-        "run `{arguments}` and put its output into {path}"
-    );
+    let mut examples = 0;
+    for mark in ["<!-- output: ", "<!-- then: "] {
+        let Some((_, after)) = text.split_once(mark) else {
+            continue;
+        };
+        examples += 1;
+        let (arguments, after) = after.split_once(" -->\n```text\n").unwrap();
+        let (shown, _) = after.split_once("```").unwrap();
+        let real = printed(folder.path(), arguments);
+        let lines = |text: &str| -> Vec<String> { text.trim().lines().map(steady).collect() };
+        assert_eq!(
+            lines(shown),
+            lines(&real),
+            "run `{arguments}` and put its output into {path}"
+        );
+    }
+    assert!(examples > 0, "{path} has an example");
+}
+
+/// A line without what differs from run to run: process ids, and how long it took.
+fn steady(line: &str) -> String {
+    let without = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect();
+    let line = line.trim_end();
+    match (
+        line.contains(" of setting up)"),
+        line.split_once("to process "),
+    ) {
+        (true, _) => without(line),
+        (_, Some((what, pid))) => format!("{what}to process{}", without(pid)),
+        _ => line.to_owned(),
+    }
 }
 
 fn document(path: &str) -> String {
