@@ -54,7 +54,8 @@ licences:
 	fi
 
 build:
-	cargo build --locked --release
+	@echo "building lockproof, which takes some minutes the first time"
+	@cargo build --locked --release --quiet
 
 # The pages of the docs that a run of the whole matrix writes.
 PAGES_OF_ONE_LANGUAGE = locks faults.md properties.md which-lock.md

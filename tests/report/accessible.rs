@@ -37,11 +37,20 @@ mod in_a_browser {
             found
         }
 
-        /// In both colours, on a wide screen and on a telephone's.
+        /// In both colours, on a wide screen and on a telephone's. A picture of each is left.
         fn assert_accessible(browser: &Browser, what: &str) {
-            for (scheme, width) in [("light", 1440), ("dark", 1440), ("light", 500)] {
+            for (scheme, width) in [("light", 1440_u32), ("dark", 1440), ("light", 390)] {
                 browser.prefer(scheme);
-                browser.resize(width, 1060);
+                browser.pretend(width, 1060);
+                let seen = browser.run("return innerWidth");
+                assert_eq!(seen, width, "{what}");
+                let wide = browser.run("return document.documentElement.scrollWidth");
+                assert!(
+                    wide.as_u64() <= Some(width.into()),
+                    "{what} is {wide} px wide at {width}"
+                );
+                let name = format!("accessible-{}-{scheme}-{width}.png", what.replace(' ', "-"));
+                browser.screenshot(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
                 let found = violations(browser);
                 assert_eq!(found, Vec::<String>::new(), "{what}, {scheme}, {width} px");
             }

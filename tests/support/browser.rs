@@ -136,9 +136,13 @@ impl Browser {
         );
     }
 
-    pub fn resize(&self, width: u32, height: u32) {
-        let rect = json!({"x": 0, "y": 0, "width": width, "height": height});
-        self.post("/window/rect", rect);
+    /// Lays the page out for a screen of this size, narrower than a window may be; 0 takes that
+    /// back.
+    pub fn pretend(&self, width: u32, height: u32) {
+        let screen =
+            json!({"width": width, "height": height, "deviceScaleFactor": 0, "mobile": false});
+        let command = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": screen});
+        self.post("/goog/cdp/execute", command);
     }
 
     pub fn screenshot(&self, file: &Path) {
