@@ -5,6 +5,8 @@ mod in_a_browser {
         use std::path::{Path, PathBuf};
 
         use lockproof_lab::binaries;
+        use lockproof_model::check::Verdict;
+        use lockproof_report::model::Cell;
         use serde_json::{Value, json};
 
         use crate::browser::Browser;
@@ -71,13 +73,22 @@ mod in_a_browser {
             assert_accessible(&browser, "the tables");
             browser.run("document.querySelectorAll('details').forEach((one) => one.open = true)");
             assert_accessible(&browser, "the tables, with everything opened");
-            for verdict in ["violated", "holds"] {
+            let drawn = |cell: &Cell| cell.counterexample.as_deref() == Some("redlock-01");
+            let held = |cell: &Cell| cell.verdict == Verdict::Holds;
+            for (what, element, place) in [
+                (
+                    "a counterexample",
+                    "svg.lp",
+                    report.cells.iter().position(drawn),
+                ),
+                ("what holds", ".facts", report.cells.iter().position(held)),
+            ] {
                 browser.run("location.hash = '#top'");
-                let cell =
-                    format!("document.querySelector('.verdicts td[data-verdict={verdict}] a')");
-                browser.run(&format!("location.hash = {cell}.hash"));
-                browser.until("return !!document.querySelector('#shelf .facts')");
-                assert_accessible(&browser, verdict);
+                browser.run(&format!("location.hash = '#c{}'", place.unwrap()));
+                browser.until(&format!(
+                    "return !!document.querySelector('#shelf {element}')"
+                ));
+                assert_accessible(&browser, what);
             }
         }
 
