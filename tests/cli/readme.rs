@@ -35,6 +35,10 @@ fn shows_what_is_printed(path: &str) {
         };
         examples += 1;
         let (arguments, after) = after.split_once(" -->\n```text\n").unwrap();
+        assert!(
+            commands(&text).iter().any(|command| command == arguments),
+            "{path} shows what `{arguments}` prints, and not the command"
+        );
         let (shown, _) = after.split_once("```").unwrap();
         let real = printed(folder.path(), arguments);
         let lines = |text: &str| -> Vec<String> { text.trim().lines().map(steady).collect() };
