@@ -27,7 +27,7 @@ cp site/book.toml "$site/"
 # Documents, and what they link to, where it is in the repository; also what is not yet committed.
 folders=(models lua scenarios compose)
 git ls-files --cached --others --exclude-standard -z -- ':(glob)*.md' docs site "${folders[@]}" \
-    docker-compose.yml deny.toml reports 'LICENSE-*' | xargs -0 cp --parents -t "$site/src"
+    docker-compose.yml deny.toml reports 'LICENSE-*' Containerfile action.yml packaging .github | xargs -0 cp --parents -t "$site/src"
 # A link to a folder leads to a list of its files.
 for folder in "${folders[@]}"; do
     (cd "$site/src/$folder" && for file in *; do echo "<li><a href=\"$file\">$file</a></li>"; done) |
@@ -44,4 +44,5 @@ find "$site/src" -name '*.md' ! -name SUMMARY.md | while read -r page; do
     sed -Ei "s#\]\(/#]($up/#g; s#\]\(([^) :]*)README\.md#](\1index.md#g" "$page"
 done
 "$mdbook" build "$site"
+scripts/site_links.py "$site/html"
 echo "site: $site/html/index.html"
