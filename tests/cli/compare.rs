@@ -79,7 +79,7 @@ fn that_a_lock_is_safe_which_nobody_acquires_is_not_praised() {
     ));
     assert!(
         said.out
-            .contains("never is never acquired, so that it is safe says nothing:"),
+            .contains("never is never acquired: that it is safe says nothing."),
         "{said:#?}"
     );
 }

@@ -45,6 +45,18 @@ fn a_counter_that_grows_for_ever_is_named() {
     );
 }
 
+/// What is too much without faults is so under all of them: it is not closed once for each.
+#[test]
+fn a_lock_that_grows_without_bound_is_refused_once_for_all_sets() {
+    let said = lockproof(&format!("check {}", planted("growing-counter")));
+    said.failed(USAGE, &["takes too many forms"]);
+    assert_eq!(said.out, "", "no set is answered");
+    assert!(
+        !said.err.contains("client-crash"),
+        "no other set is explored: {said:#?}"
+    );
+}
+
 #[test]
 fn what_lasts_for_thousands_of_ticks_is_named() {
     refused(

@@ -70,24 +70,21 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// A client says that a node refuses one of its threads.
+    async fn await_refusal(&mut self, client: u8, of_node: u8, by_thread: u8) -> Result<(), Stop> {
+        let (who, whom) = (words::node(of_node), words::client(client));
+        let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
+        let awaiting = format!("that {who} refuses thread {by_thread}");
+        let process = self.rig.client(client)?;
+        process.receive_where(&awaiting, refusal).await?;
+        self.note("wire", format!("{who} refuses {whom}"));
+        Ok(())
+    }
+
     /// The client's connection is refused, and it is told so later ([`Self::fail`]).
     pub(super) async fn refused(&mut self, key: Key, by_thread: u8) -> Result<(), Stop> {
         let (client, of_node, _) = key;
-        let awaiting = format!(
-            "that {of_node} refuses thread {by_thread}",
-            of_node = words::node(of_node)
-        );
-        let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
-        let process = self.rig.client(client)?;
-        process.receive_where(&awaiting, refusal).await?;
-        self.note(
-            "wire",
-            format!(
-                "{of_node} refuses {client}",
-                of_node = words::node(of_node),
-                client = words::client(client)
-            ),
-        );
+        self.await_refusal(client, of_node, by_thread).await?;
         // Other threads may have called it in the same moment.
         if !self.is_refused_again(key) {
             self.rig.wires.accept(client, of_node).await?;
@@ -139,21 +136,7 @@ impl Replay<'_> {
         of_node: u8,
         by_thread: u8,
     ) -> Result<(), Stop> {
-        let awaiting = format!(
-            "that {of_node} refuses thread {by_thread}",
-            of_node = words::node(of_node)
-        );
-        let refusal = |message: &FromClient| matches!(message, FromClient::Refused { thread, node, .. } if (*thread, *node) == (by_thread, of_node));
-        let process = self.rig.client(client)?;
-        process.receive_where(&awaiting, refusal).await?;
-        self.note(
-            "wire",
-            format!(
-                "{of_node} refuses {client}",
-                of_node = words::node(of_node),
-                client = words::client(client)
-            ),
-        );
+        self.await_refusal(client, of_node, by_thread).await?;
         let id = self.rig.client(client)?.fresh_id();
         let thread = by_thread;
         self.input(client, ToClient::Hear { id, thread }).await

@@ -239,7 +239,7 @@ fn sentences(found: &Comparison) -> Vec<String> {
     let never = found.locks.iter().zip(found.never_acquired);
     let never: Vec<String> = never
         .filter(|(_, never)| *never)
-        .map(|(lock, _)| format!("{lock} is never acquired: that it is safe says nothing."))
+        .map(|(lock, _)| overview::never_acquired(lock))
         .collect();
     let mut lines = match found.compared {
         0 => Vec::new(),

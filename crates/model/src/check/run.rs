@@ -234,9 +234,16 @@ impl<'f> Checker<'f> {
         let (mut refused, mut refused_at) = (None, Vec::new());
         let mut answered = sets.is_empty();
         let mut warned = BTreeSet::new();
+        let mut hopeless: Option<String> = None;
         for quick in self.passes(sets.len()) {
             let open = cheapest_first(sets, |place| cells[place].is_none(), quick.is_none());
             for (turn, place) in open.iter().enumerate() {
+                // Faults only add to what is too much without them.
+                if let Some(reason) = &hopeless {
+                    cells[*place] = Some(self.unknown(&sets[*place], reason));
+                    refused_at.push(*place);
+                    continue;
+                }
                 observer.shares(open.len() - turn);
                 let found = self.check_within(quick, &sets[*place], observer);
                 for warning in self.seen.mistaken(self.file) {
@@ -247,9 +254,17 @@ impl<'f> Checker<'f> {
                 }
                 match found {
                     Err(error) if error.is_refusal() => {
-                        cells[*place] = Some(self.unknown(&sets[*place], &error.to_string()));
+                        let reason = error.to_string();
+                        cells[*place] = Some(self.unknown(&sets[*place], &reason));
+                        hopeless = (error.is_limit() && sets[*place].is_empty()).then_some(reason);
                         refused_at.push(*place);
                         refused.get_or_insert(error);
+                    }
+                    Ok(None) => {
+                        // With faults it is no smaller.
+                        if sets[*place].is_empty() {
+                            break;
+                        }
                     }
                     found => {
                         cells[*place] = found?;

@@ -80,8 +80,7 @@ pub fn check_summary(report: &CheckReport, named: bool, width: usize) -> String 
     }
     for (lock, sentence) in sentences(&table) {
         if report.never_acquires() {
-            let never = format!("{lock} is never acquired, so that it is safe says nothing:");
-            out += &wrapped("", &never, width);
+            out += &wrapped("", &never_acquired(&lock), width);
         }
         out += &wrapped("", &format!("{lock} {sentence}"), width);
     }
@@ -95,6 +94,11 @@ pub fn check_summary(report: &CheckReport, named: bool, width: usize) -> String 
         out += &format!("warning: {}\n", words::printable(warning));
     }
     out
+}
+
+/// What is to be said before anything else of a lock that nobody acquires.
+pub fn never_acquired(lock: &str) -> String {
+    format!("{lock} is never acquired: that it is safe says nothing.")
 }
 
 /// The properties of the answers, each once.

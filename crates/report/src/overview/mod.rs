@@ -19,7 +19,7 @@ use super::matrix::sizes_text;
 use super::model::{Agreement, Cell, Report};
 use super::sets::{NO_FAULTS, switch_words};
 
-pub use check::{check_line, check_summary, worst};
+pub use check::{check_line, check_summary, never_acquired, worst};
 pub use picture::svg;
 pub use sentence::sentences;
 pub use text::text;
