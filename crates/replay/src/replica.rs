@@ -44,11 +44,13 @@ pub(super) struct Replica {
 /// time-out of replication may strike: clocks stand still and jump here. And
 /// the first copy goes by a file: without one, a replica that is faster than its
 /// primary's cron gets what follows the copy only after its next report, which
-/// comes once a second.
+/// comes once a second. An empty replica reads the copy as it comes: a Valkey 9
+/// that writes it into a file first looks once a second whether that is done.
 pub(super) fn arguments() -> Vec<String> {
     [
         ["--repl-timeout", "1000000000"],
         ["--repl-diskless-sync", "no"],
+        ["--repl-diskless-load", "on-empty-db"],
         ["--hz", "100"],
         // For those that ask for a replica to write; see `fall_silent`.
         ["--min-replicas-max-lag", "1000000000"],
