@@ -156,7 +156,7 @@ impl Observer for Lines<'_> {
 
     fn answered(&self, results: &[CheckResult]) {
         if self.text && !results.is_empty() {
-            let line = overview::check_line(results, self.ttl_ticks);
+            let line = overview::check_line(results, self.ttl_ticks, screen::page());
             if let Err(failed) = self.screen.print(line) {
                 self.failed.borrow_mut().get_or_insert(failed);
             }
@@ -240,12 +240,12 @@ fn print_json(report: &CheckReport) -> Result<(), Failure> {
 }
 
 fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
-    let width = screen::width();
     if args.verbose {
-        screen::print(format_args!("\n{}", terminal::check_table(report, width)))?;
+        let table = terminal::check_table(report, screen::width());
+        screen::print(format_args!("\n{table}"))?;
     }
     let named = !args.property.is_empty();
-    let summary = overview::check_summary(report, named, width);
+    let summary = overview::check_summary(report, named, screen::page());
     screen::print(format_args!("\n{summary}"))?;
     let traces = || report.results.iter().filter_map(|one| one.trace.as_ref());
     // Told before it is written: a folder that cannot be written must not cost the answer.
@@ -273,6 +273,7 @@ fn tell(trace: &Trace, path: &Path) -> Result<(), Failure> {
         colour: true,
         meaning: property.map(|property| property.info().meaning),
         replay: Some(&replay),
+        width: screen::page(),
         ..Story::default()
     };
     screen::print(trace::story(trace, &options).trim_end())?;

@@ -82,7 +82,7 @@ pub fn run(args: Args) -> Ended {
     match args.format {
         Format::Json => screen::print(serde_json::to_string(&found).map_err(Failure::internal)?)?,
         Format::Text => {
-            let text = compare::text(&found, screen::width(), args.verbose);
+            let text = compare::text(&found, screen::page(), args.verbose);
             screen::print(text.trim_end())?;
         }
     }

@@ -52,14 +52,11 @@ pub fn run(args: Args) -> Ended {
     Ok(Exit::Fine)
 }
 
-/// No line of a list is wider, in columns.
-const WIDTH_MAX: usize = 100;
-
 fn section(title: &str, rows: Vec<[String; 2]>) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(screen::width().min(WIDTH_MAX) as u16);
+    table.set_width(screen::page() as u16);
     for row in rows {
         table.add_row(row);
     }

@@ -126,6 +126,7 @@ fn print_story(trace: &Trace, report: &ReplayReport) -> Result<(), Failure> {
             colour: true,
             meaning: property.map(|property| property.info().meaning),
             real: Some(real),
+            width: screen::page(),
             ..Story::default()
         },
     );

@@ -435,7 +435,7 @@ impl Stage for Terminal {
         let now = self.screen.seconds();
         let mut last = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
         let seconds = now - std::mem::replace(&mut *last, now);
-        self.screen.line(&overview::line(cells, true, seconds));
+        self.screen.line(&overview::line(cells, seconds));
     }
 
     fn bound(&self, what: &str) -> Box<dyn Any> {

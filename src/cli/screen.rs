@@ -150,6 +150,11 @@ impl Observer for Screen {
     }
 }
 
+/// Columns for what is read and not looked up: lines that are longer tire.
+pub fn page() -> usize {
+    width().min(100)
+}
+
 /// Columns of the terminal; where there is none, what a log viewer shows.
 pub fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stdout());

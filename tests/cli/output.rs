@@ -305,6 +305,20 @@ fn no_line_of_a_list_is_wider_than_a_hundred_columns() {
 }
 
 #[test]
+fn what_a_check_tells_stays_within_the_page() {
+    let place = Place::new();
+    let said = place.run("check token --assume loss,client-pause");
+    assert_eq!(said.code, Some(VIOLATION), "{said:#?}");
+    assert!(
+        said.out.contains("lost update"),
+        "the set has a long line: {said:#?}"
+    );
+    for line in said.out.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[test]
 fn names_that_are_parts_of_others_mean_all_of_them_or_are_told_which() {
     let said = lockproof("check setnx-del --assume none --property mutual-exclusion --format json");
     assert_eq!(said.code, Some(FINE), "{said:#?}");

@@ -178,6 +178,6 @@ fn the_line_of_a_finished_lock_counts_sets_and_verdicts() {
         .filter(|cell| cell.lock == "token")
         .cloned()
         .collect();
-    let line = overview::line(&cells, false, 1.25);
+    let line = overview::line(&cells, 1.25);
     insta::assert_snapshot!(line);
 }

@@ -276,7 +276,7 @@ fn a_check_is_a_line_a_set_and_a_sentence_of_the_lock() {
     let sets = check
         .results
         .chunk_by(|one, other| one.assumptions == other.assumptions);
-    let lines: Vec<String> = sets.map(|set| overview::check_line(set, 3)).collect();
+    let lines: Vec<String> = sets.map(|set| overview::check_line(set, 3, 100)).collect();
     let told = format!(
         "{}\n\n{}",
         lines.join("\n"),

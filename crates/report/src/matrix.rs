@@ -80,10 +80,27 @@ fn row_of<'r, 'a>(rows: &'r mut Vec<Row<'a>>, cell: &'a Cell, columns: usize) ->
 
 /// Sizes in words: `2 clients, 1 node, lease 3 ticks`.
 pub fn sizes_text(sizes: Sizes) -> String {
-    format!(
-        "{}, {}, lease {}",
+    size_words(sizes).join(", ")
+}
+
+/// Those of the sizes that are not the usual ones, in words: `3 nodes, lease 2 ticks`.
+pub fn unusual_sizes(sizes: Sizes) -> String {
+    let usual = size_words(Sizes {
+        clients: 2,
+        nodes: 1,
+        ttl_ticks: 3,
+    });
+    let words = size_words(sizes).into_iter().zip(usual);
+    let unusual: Vec<String> = words
+        .filter_map(|(is, usual)| (is != usual).then_some(is))
+        .collect();
+    unusual.join(", ")
+}
+
+fn size_words(sizes: Sizes) -> [String; 3] {
+    [
         words::plural(u32::from(sizes.clients), "client"),
         words::plural(u32::from(sizes.nodes), "node"),
-        words::plural(sizes.ttl_ticks, "tick")
-    )
+        format!("lease {}", words::plural(sizes.ttl_ticks, "tick")),
+    ]
 }

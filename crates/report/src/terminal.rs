@@ -84,13 +84,19 @@ pub fn paragraph(text: &str, width: usize) -> String {
 
 /// Lines of at most so many columns where words allow it; those after the first are indented.
 pub(super) fn wrapped(indent: &str, text: &str, width: usize) -> String {
-    let mut out = indent.to_owned();
-    let mut used = indent.len();
+    indent.to_owned() + &hung(text, indent.len(), 2, width)
+}
+
+/// As [`wrapped`], behind what takes so many columns of the first line already, with so many before
+/// the others.
+pub(super) fn hung(text: &str, first: usize, others: usize, width: usize) -> String {
+    let mut out = String::new();
+    let mut used = first;
     for (place, word) in text.split(' ').enumerate() {
         let wide = word.width();
         if place > 0 && used + 1 + wide > width {
-            out += "\n  ";
-            used = 2;
+            out = out + "\n" + &" ".repeat(others);
+            used = others;
         } else if place > 0 {
             out.push(' ');
             used += 1;

@@ -6,18 +6,20 @@ use lockproof_trace::{Setup, words};
 use unicode_width::UnicodeWidthStr;
 
 use super::super::sets::listed;
-use super::super::terminal::{unknown_lines, wrapped};
+use super::super::terminal::{hung, unknown_lines, wrapped};
 use super::{Overview, consequence_words, rank, sentences, set_words};
 
 /// Columns of the names of sets; a longer one moves its line's rest to the right.
 const NAME: usize = 26;
 /// Columns of the numbers of states.
 const STATES: usize = 12;
+/// So many columns are left for what is said, or it goes on at the left.
+const SAID: usize = 30;
 
 /// What came of one set of faults, in a line: `✗ client-pause   4 720 states  two believers in 14
-/// steps, lost update in 17`. Colours are ANSI escape sequences. A lease of so many ticks tells which
-/// budgets and sizes are the usual ones, and not said.
-pub fn check_line(results: &[CheckResult], ttl_ticks: u32) -> String {
+/// steps, lost update in 17`; what is beyond `width` goes on below. Colours are ANSI escape
+/// sequences. A lease of so many ticks tells which budgets and sizes are the usual ones, and not said.
+pub fn check_line(results: &[CheckResult], ttl_ticks: u32, width: usize) -> String {
     let Some(first) = results.first() else {
         return String::new();
     };
@@ -42,7 +44,14 @@ pub fn check_line(results: &[CheckResult], ttl_ticks: u32) -> String {
     let states = words::thousands(states.unwrap_or(0));
     let style = Style::new().fg_color(Some(colour.into()));
     let gap = " ".repeat(NAME.saturating_sub(name.width()));
-    format!("{style}{mark}{style:#} {name}{gap} {states:>STATES$} states  {style}{said}{style:#}")
+    let head = format!(" {name}{gap} {states:>STATES$} states  ");
+    let usual = 1 + NAME + 1 + STATES + 9 + 1;
+    let others = if usual + SAID > width { 4 } else { usual };
+    let said = hung(&said, 1 + head.width(), others, width);
+    format!(
+        "{style}{mark}{style:#}{head}{style}{}{style:#}",
+        said.trim_end()
+    )
 }
 
 /// The properties that are violated, the worst first.

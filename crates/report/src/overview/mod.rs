@@ -15,7 +15,7 @@ use lockproof_model::check::{CheckReport, CheckResult, Verdict};
 use lockproof_model::world::catalogue::{CONSEQUENCES, Consequence, Property};
 use lockproof_trace::{Assumption, words};
 
-use super::matrix::sizes_text;
+use super::matrix::unusual_sizes;
 use super::model::{Agreement, Cell, Report};
 use super::sets::{NO_FAULTS, switch_words};
 
@@ -310,9 +310,9 @@ impl<'r> OverviewRow<'r> {
     }
 }
 
-/// What became of one lock at one size, in a line: `token  breaks under 9 of 15, two believers the
-/// worst; 142 hold, 56 violated, 0 unknown; 12.3 s`.
-pub fn line(cells: &[Cell], sizes_too: bool, seconds: f64) -> String {
+/// What became of one lock at one size, in a line: `redlock (3 nodes): breaks under 9 of 15, two
+/// believers the worst; 142 hold, 56 violated; 12.3 s`. Sizes are told that are not the usual ones.
+pub fn line(cells: &[Cell], seconds: f64) -> String {
     let Some(first) = cells.first() else {
         return String::new();
     };
@@ -324,16 +324,20 @@ pub fn line(cells: &[Cell], sizes_too: bool, seconds: f64) -> String {
     let worst = worst.map_or(String::new(), |met| format!(", {} the worst", met.words()));
     let count = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
     let mut name = words::printable(row.lock);
-    if sizes_too {
-        name += &format!(" ({})", sizes_text(first.sizes));
+    let sizes = unusual_sizes(first.sizes);
+    if !sizes.is_empty() {
+        name += &format!(" ({sizes})");
     }
+    let unknown = match count(Verdict::Unknown) {
+        0 => String::new(),
+        unknown => format!(", {unknown} unknown"),
+    };
     format!(
-        "{name}: breaks under {} of {}{worst}; {} hold, {} violated, {} unknown; {seconds:.1} s",
+        "{name}: breaks under {} of {}{worst}; {} hold, {} violated{unknown}; {seconds:.1} s",
         row.breaks,
         row.of,
         count(Verdict::Holds),
         count(Verdict::Violated),
-        count(Verdict::Unknown),
     )
 }
 
