@@ -112,6 +112,70 @@ mod in_a_browser {
     }
 
     #[test]
+    fn a_telephone_shows_all_lanes_and_gives_labels_back() {
+        let browser = Browser::start();
+        let report = crate::report_common::report();
+        browser.open(&page("report-narrow", &report));
+        browser.pretend(390, 844);
+        let i = cell(&report, "redlock-01");
+        browser.run(&format!("location.hash = '#c{i}'"));
+        wait_for(&browser, "svg.lp.close");
+        let trace = &report.counterexample("redlock-01").unwrap().trace;
+        let heads = 2 * usize::from(trace.setup.clients + trace.setup.nodes);
+        // Where each head stands, and where each lane and each arrow's tip does.
+        let seen = "const box = document.querySelector('#shelf .diagram').getBoundingClientRect();\
+        const all = (css) => [...document.querySelectorAll('#shelf svg.lp ' + css)];\
+        const d = (e, k) => +e.getAttribute('d').match(/-?[\\d.]+/g)[k];\
+        const inside = (e) => { const b = e.getBoundingClientRect();\
+          return b.left >= box.left - 1 && b.right <= box.right + 1; };\
+        const heads = all('.headt'), lanes = new Set(all('.lane').map((e) => d(e, 0)));\
+        return [heads.length, heads.every(inside), all('.m').every(inside), all('.vt').every(inside),\
+          heads.every((e) => lanes.has(+e.getAttribute('x'))),\
+          all('.m .a').every((e) => [...lanes].some((x) => Math.abs(x - d(e, 0)) < 7)),\
+          all('.m .a').every((e) => {\
+            const line = e.previousElementSibling, [x, y] = [d(line, 2) - d(line, 0), d(line, 3) - d(line, 1)];\
+            const [back, up] = [(d(e, 2) + d(e, 4)) / 2 - d(e, 0), (d(e, 3) + d(e, 5)) / 2 - d(e, 1)];\
+            return Math.abs(x * up - y * back) < 0.5 * Math.hypot(x, y); }),\
+          all('.s > text:not(.k)').filter((e) => e.getClientRects().length).length]";
+        let labels = browser
+            .run("return document.querySelectorAll('#shelf svg.lp .s > text:not(.k)').length");
+        assert!(labels.as_u64() > Some(10), "{labels}");
+        assert_eq!(
+            browser.run(seen),
+            json!([heads, true, true, true, true, true, true, 0]),
+            "all lanes are in the box, arrows end at them and point along their lines, and no label is in \
+             the way"
+        );
+        browser.press("v");
+        browser.screenshot(&target().join("report-cell-narrow.png"));
+        let marked = "return document.querySelector('#shelf .lp .s.on').dataset.step";
+        let step = browser.run(marked);
+
+        browser.click("#shelf [data-lanes]");
+        let now = browser.run(seen);
+        assert_eq!(
+            (&now[1], &now[7]),
+            (&json!(false), &labels),
+            "to be scrolled"
+        );
+        assert_eq!(browser.run(marked), step, "the same step is marked");
+        browser.click("#shelf [data-lanes]");
+        assert_eq!(browser.run(seen)[1], true);
+
+        // Where there is room, nobody is asked.
+        browser.pretend(1440, 900);
+        browser.run("location.hash = '#top'");
+        let token = cell(&report, "token-01");
+        browser.run(&format!("location.hash = '#c{token}'"));
+        wait_for(&browser, "svg.lp:not(.close)");
+        assert_eq!(
+            browser.run("return document.querySelector('#shelf [data-lanes]').hidden"),
+            true
+        );
+        assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
+    }
+
+    #[test]
     fn the_page_can_be_used_with_the_keyboard_alone() {
         let browser = Browser::start();
         let report = crate::report_common::report();

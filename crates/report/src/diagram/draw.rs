@@ -350,7 +350,7 @@ impl Canvas<'_> {
         let x = 10;
         put!(
             self,
-            "<g class=\"c0\"><rect class=\"belief\" x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"3\"/><text class=\"t\" x=\"{}\" y=\"{y}\">believes</text>",
+            "<g class=\"c0 legend\"><rect class=\"belief\" x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"3\"/><text class=\"t\" x=\"{}\" y=\"{y}\">believes</text>",
             y - 10,
             x + 18
         );

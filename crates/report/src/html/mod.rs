@@ -48,7 +48,10 @@ const DETAILS: &str = include_str!("../templates/details.html");
 const MACROS: &str = include_str!("../templates/macros.html");
 const SCENARIOS: &str = include_str!("../templates/scenarios.html");
 const STYLE: &str = include_str!("../templates/report.css");
-const SCRIPT: &str = include_str!("../templates/report.js");
+const SCRIPT: &str = concat!(
+    include_str!("../templates/lanes.js"),
+    include_str!("../templates/report.js")
+);
 
 /// Renders the page.
 pub fn html(report: &Report) -> Result<String, ReportError> {

@@ -1,4 +1,3 @@
-'use strict';
 // The tables are there without this script; it unpacks what is behind a cell, and
 // adds filters, stepping and keys. It reads no data but the document. The markup that
 // it unpacks was made and escaped by whoever wrote the page.
@@ -119,6 +118,7 @@
     let place = $(':scope > .slot-src', target);
     if (cx) {
       $('.slot', target).append(cx);
+      fit(cx);
       place = $('.panes .slot-src', cx) || place;
     }
     if (src) place.append(src);
@@ -128,6 +128,26 @@
       go(wantBad ? +cx.dataset.violation : 1);
       wantBad = false;
     }
+  }
+
+  // A diagram that is wider than its box can have its lanes closer together; on a
+  // telephone it has.
+  function fit(cx) {
+    const [drawn, button] = [$('svg.lp', cx), $('[data-lanes]', cx)];
+    const room = $('.diagram', cx) && $('.diagram', cx).clientWidth;
+    if (!drawn || drawn.viewBox.baseVal.width <= room) return;
+    const close = drawn.cloneNode(true);
+    closeLanes(close, room);
+    const show = (narrow) => {
+      (narrow ? drawn : close).replaceWith(narrow ? close : drawn);
+      button.setAttribute('aria-pressed', narrow);
+    };
+    button.hidden = false;
+    button.addEventListener('click', () => {
+      show(button.getAttribute('aria-pressed') !== 'true');
+      go(step);
+    });
+    if (room < 640) show(true);
   }
 
   for (const details of $$('details[data-drawing]')) {
