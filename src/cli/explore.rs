@@ -23,14 +23,24 @@ use super::{Ended, Failure, screen, supervisor};
 pub struct Args {
     #[command(flatten)]
     lock: LockArgs,
-    /// Where the page is served, on loopback
-    #[arg(long, default_value = "127.0.0.1:3000")]
+    /// Where the page is served, on loopback; port 0 takes one that is free
+    #[arg(long, default_value = "127.0.0.1:3000", value_parser = address)]
     address: SocketAddr,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let text = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    text.parse().map_err(|_| {
+        "it takes an address of this machine and a port, such as 127.0.0.1:3000".into()
+    })
 }
 
 /// Runs the subcommand; it serves until it is interrupted.
 pub fn run(args: Args) -> Ended {
-    can_listen(args.address).map_err(|error| Failure::usage(anyhow!(error)))?;
+    let address = can_listen(args.address).map_err(|error| Failure::usage(anyhow!(error)))?;
     let plan = args.lock.plan(&screen::should_stop())?;
     let bound = supervisor::watch(
         supervisor::TIME,
@@ -41,14 +51,14 @@ pub fn run(args: Args) -> Ended {
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
     let world = Arc::new(checker.world(&set).map_err(failure)?);
     drop(bound);
-    screen::note(format_args!("the Explorer page: http://{}", args.address));
+    screen::note(format_args!("the Explorer page: http://{address}"));
     let guide = Teller {
         world: Arc::clone(&world),
         plan,
         set,
         paths: Mutex::default(),
     };
-    match serve_explorer(world, args.address, Box::new(guide)) {
+    match serve_explorer(world, address, Box::new(guide)) {
         Ok(never) => match never {},
         Err(error) => Err(Failure::usage(anyhow!(error))),
     }

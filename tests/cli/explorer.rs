@@ -1,5 +1,6 @@
 //! `lockproof explore`: the Explorer page speaks as stories do.
 
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -13,20 +14,22 @@ struct Page {
 }
 
 impl Page {
+    /// At a port that the system chooses.
     fn of(place: &Place, arguments: &str) -> Page {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = free.local_addr().unwrap();
-        drop(free);
-        let child = place.start(&format!("explore {arguments} --address {address}"));
-        let page = Page {
-            child,
-            base: format!("http://{address}"),
-        };
+        let mut child = place.start(&format!("explore {arguments} --address localhost:0"));
+        let mut told = String::new();
+        let said = child.stderr.take().unwrap();
+        BufReader::new(said).read_line(&mut told).unwrap();
+        let base = told
+            .trim()
+            .trim_start_matches("the Explorer page: ")
+            .to_owned();
+        let page = Page { child, base };
         let there = (0..500).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
             page.ask("/.status").is_some()
         });
-        assert!(there, "the page answers");
+        assert!(there, "the page answers at {}", page.base);
         page
     }
 
@@ -112,4 +115,12 @@ fn an_address_that_is_taken_is_told_before_anything_is_built() {
     let said = lockproof(&format!("explore token --address {address}"));
     said.failed(USAGE, &["cannot listen on", "choose another port"]);
     assert!(!said.err.contains("the Explorer page: http"), "{said:#?}");
+}
+
+#[test]
+fn an_address_without_a_port_is_told_what_one_looks_like() {
+    for address in ["foo", "127.0.0.1", "localhost", "127.0.0.1:70000"] {
+        let said = lockproof(&format!("explore token --address {address}"));
+        said.failed(USAGE, &["such as 127.0.0.1:3000"]);
+    }
 }

@@ -274,18 +274,17 @@ pub enum ServeError {
     Ended(String),
 }
 
-/// Whether the page can be served there: asked before anything is built.
+/// Where the page can be served, asked before anything is built: at this address, with a port that
+/// is free if it has port 0.
 ///
 /// # Errors
 /// If the address is none of this machine alone, or is taken.
-pub fn can_listen(address: SocketAddr) -> Result<(), ServeError> {
+pub fn can_listen(address: SocketAddr) -> Result<SocketAddr, ServeError> {
     if !address.ip().is_loopback() {
         return Err(ServeError::NotLoopback(address));
     }
-    let bound = TcpListener::bind(address);
-    bound
-        .map(drop)
-        .map_err(|source| ServeError::Bind { address, source })
+    let bound = TcpListener::bind(address).and_then(|bound| bound.local_addr());
+    bound.map_err(|source| ServeError::Bind { address, source })
 }
 
 /// Serves stateright's Explorer page until the process ends.
@@ -300,7 +299,7 @@ pub fn serve_explorer<Y: System + 'static>(
 ) -> Result<Infallible, ServeError> {
     // stateright panics when it cannot bind. Trying first turns the likely case
     // into an error that says what to do.
-    can_listen(address)?;
+    let address = can_listen(address)?;
     let model = Adapter::new(system).guided(guide);
     let served = catch_panic(|| drop(model.checker().serve(address)));
     Err(ServeError::Ended(
