@@ -176,6 +176,29 @@ mod in_a_browser {
     }
 
     #[test]
+    fn no_name_is_too_long_for_a_telephone() {
+        let browser = Browser::start();
+        let mut report = crate::report_common::report();
+        let long = "l".repeat(100);
+        let (locks, cells) = (&mut report.locks, &mut report.cells);
+        let names = locks.iter_mut().map(|lock| &mut lock.name);
+        for name in names.chain(cells.iter_mut().map(|cell| &mut cell.lock)) {
+            if name == "redlock" {
+                name.clone_from(&long);
+            }
+        }
+        browser.open(&page("report-long-name", &report));
+        browser.pretend(390, 844);
+        let wide = "return document.documentElement.scrollWidth <= 390";
+        browser.run("document.querySelectorAll('details').forEach((one) => one.open = true)");
+        assert_eq!(browser.run(wide), true, "the tables");
+        let i = cell(&report, "redlock-01");
+        browser.run(&format!("location.hash = '#c{i}'"));
+        wait_for(&browser, "svg.lp.close");
+        assert_eq!(browser.run(wide), true, "a counterexample");
+    }
+
+    #[test]
     fn the_page_can_be_used_with_the_keyboard_alone() {
         let browser = Browser::start();
         let report = crate::report_common::report();
