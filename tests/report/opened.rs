@@ -112,6 +112,68 @@ mod in_a_browser {
     }
 
     #[test]
+    fn a_cell_of_the_overview_opens_its_properties_and_each_its_counterexample() {
+        let browser = Browser::start();
+        let report = crate::report_common::report();
+        browser.open(&page("report-properties", &report));
+        let bad = ".overview td:not(.safe):not(.none):not(.unknown) a";
+        let cells = browser.run(&format!("return document.querySelectorAll('{bad}').length"));
+        for number in 0..cells.as_u64().unwrap() {
+            let hash = browser.run(&format!(
+                "const a = document.querySelectorAll('{bad}')[{number}]; a.click(); return a.hash"
+            ));
+            let at: usize = hash.as_str().unwrap()[2..].parse().unwrap();
+            wait_for(&browser, &format!("#c{at}"));
+            let opened = &report.cells[at];
+            let asked = report.cells.iter().filter(|cell| {
+                (&cell.lock, &cell.assumptions) == (&opened.lock, &opened.assumptions)
+            });
+            let expected: Vec<_> = asked
+                .map(|cell| {
+                    json!([
+                        format!(
+                            "{}: {}",
+                            cell.property,
+                            lockproof_report::model::verdict_word(cell.verdict)
+                        ),
+                        std::ptr::eq(cell, opened)
+                    ])
+                })
+                .collect();
+            let listed = browser.run(
+                "return [...document.querySelectorAll('#shelf .asked a')].map((a) => \
+                 [a.getAttribute('aria-label').replace(/ \\(.*\\)/, ''), a.hasAttribute('aria-current')])",
+            );
+            let sorted = |rows: &[serde_json::Value]| {
+                let mut rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
+                rows.sort();
+                rows
+            };
+            assert_eq!(
+                sorted(listed.as_array().unwrap()),
+                sorted(&expected),
+                "{hash}"
+            );
+            let help = browser.run("return document.querySelector('#shelf .help').textContent");
+            assert!(help.as_str().unwrap().contains("What helps:"), "{help}");
+            browser.run("location.hash = '#top'");
+        }
+
+        // From one property to the next, and to its own counterexample.
+        let i = cell(&report, "redlock-01");
+        let next = report.cells.iter().position(|one| {
+            (&one.lock, &one.assumptions) == (&report.cells[i].lock, &report.cells[i].assumptions)
+                && one.property != report.cells[i].property
+        });
+        let next = next.unwrap();
+        browser.run(&format!("location.hash = '#c{next}'"));
+        wait_for(&browser, &format!("#c{next}"));
+        browser.click(&format!("#shelf .asked a[href='#c{i}']"));
+        wait_for(&browser, "svg.lp");
+        assert_eq!(browser.console(), Vec::<serde_json::Value>::new());
+    }
+
+    #[test]
     fn a_telephone_shows_all_lanes_and_gives_labels_back() {
         let browser = Browser::start();
         let report = crate::report_common::report();

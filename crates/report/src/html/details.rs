@@ -10,6 +10,8 @@ use std::io::Write;
 use base64::Engine;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use lockproof_model::check::Verdict;
+use lockproof_model::world::catalogue::Consequence;
 use lockproof_trace::{Story, Trace, story, words};
 use minijinja::value::Serde;
 use minijinja::{Environment, Error, ErrorKind};
@@ -19,10 +21,11 @@ use super::super::diagram;
 use super::super::junit::replay_text;
 use super::super::matrix::sizes_text;
 use super::super::model::{
-    Agreement, Counterexample, LockText, Replay, Report, verdict_mark, verdict_word,
+    Agreement, Cell, Counterexample, LockText, Replay, Report, verdict_mark, verdict_word,
 };
+use super::super::overview::consequence;
 use super::super::terminal::evidence;
-use super::{Head, MAX_BYTES, MAX_MARKUP, cut, meaning};
+use super::{Head, KindView, MAX_BYTES, MAX_MARKUP, cut, meaning};
 
 /// What `details.html` needs of one lock.
 #[derive(Serialize)]
@@ -40,6 +43,8 @@ pub(super) struct CellView<'a> {
     lock: &'a str,
     property: &'a str,
     meaning: &'a str,
+    /// Of a violation: what is known of its kind.
+    kind: Option<KindView>,
     assumptions: String,
     verdict: &'static str,
     mark: &'static str,
@@ -174,6 +179,7 @@ pub(super) fn cell<'a>(report: &'a Report, number: usize, pack: usize) -> CellVi
         lock: &cell.lock,
         property: &cell.property,
         meaning: meaning(report, &cell.property),
+        kind: violated(cell).map(KindView::of),
         assumptions: words::assumptions(&cell.assumptions),
         verdict: verdict_word(cell.verdict),
         mark: verdict_mark(cell.verdict),
@@ -191,6 +197,12 @@ pub(super) fn cell<'a>(report: &'a Report, number: usize, pack: usize) -> CellVi
         counterexample: cell.counterexample.as_ref().and_then(position),
         source: report.lock(&cell.lock).map(|_| pack),
     }
+}
+
+/// The kind of what is violated.
+fn violated(cell: &Cell) -> Option<&'static Consequence> {
+    let (_, kind) = consequence(&cell.property)?;
+    (cell.verdict == Verdict::Violated).then_some(kind)
 }
 
 /// The counterexamples of one lock. What would make its pack larger than [`MAX_MARKUP`] has neither

@@ -18,7 +18,7 @@ mod details;
 use std::collections::BTreeMap;
 
 use base64::Engine;
-use lockproof_model::world::catalogue::{Fault, Property};
+use lockproof_model::world::catalogue::{Consequence, Fault, Property};
 use lockproof_trace::{Assumption, words};
 use minijinja::value::Serde;
 use serde::Serialize;
@@ -128,14 +128,27 @@ struct MetView {
     cell: usize,
 }
 
-/// A kind of violation that the table shows, and what to do about it.
+/// A kind of violation, and what to do about it.
 #[derive(Serialize)]
 struct KindView {
     words: &'static str,
     property: &'static str,
     cause: &'static str,
-    remedy: &'static str,
+    remedy: String,
     source: &'static str,
+}
+
+impl KindView {
+    fn of(row: &Consequence) -> KindView {
+        KindView {
+            words: row.words,
+            property: row.property.info().id,
+            cause: row.cause,
+            // What Markdown marks as code.
+            remedy: row.remedy.replace('`', ""),
+            source: row.source,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -256,14 +269,7 @@ impl<'a> Page<'a> {
 
 fn overview_view<'a>(report: &'a Report, packs: &BTreeMap<&str, usize>) -> OverviewView<'a> {
     let table = Overview::new(report);
-    let kinds = table.consequences().into_iter().map(|row| KindView {
-        words: row.words,
-        property: row.property.info().id,
-        cause: row.cause,
-        remedy: row.remedy,
-        source: row.source,
-    });
-    let kinds = kinds.collect();
+    let kinds = table.consequences().into_iter().map(KindView::of).collect();
     let met = |met: Option<Met>| {
         met.map(|met| MetView {
             class: met.class(),

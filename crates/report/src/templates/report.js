@@ -110,6 +110,7 @@
     lastCell = from;
     current = null;
     shelf.replaceChildren(target);
+    if ($('.asked', target)) ask(link, $('.asked', target));
     document.body.classList.add('reading');
     scrollTo(0, 0);
     if (target.classList.contains('src')) return;
@@ -127,6 +128,28 @@
       current = cx;
       go(wantBad ? +cx.dataset.violation : 1);
       wantBad = false;
+    }
+  }
+
+  // The properties of a lock under the faults of a cell, with their verdicts.
+  function ask(link, nav) {
+    const cell = link.closest('td');
+    const column = [...cell.parentElement.children].indexOf(cell);
+    const rows = $$('tr[data-property]', cell.closest('tbody'));
+    for (const td of rows.map((row) => row.children[column])) {
+      const from = $('a', td);
+      if (!from) continue;
+      const [name, sizes] = [td.parentElement.dataset.property, $('th small', td.parentElement)];
+      const to = document.createElement('a');
+      to.href = from.hash;
+      to.className = 'word ' + td.dataset.verdict;
+      const mark = document.createElement('i');
+      mark.setAttribute('aria-hidden', 'true');
+      mark.textContent = from.textContent.trim().split(' ')[0];
+      to.append(mark, ' ' + name + (sizes ? ' (' + sizes.textContent + ')' : ''));
+      to.setAttribute('aria-label', to.textContent.slice(2) + ': ' + td.dataset.verdict);
+      if (from === link) to.setAttribute('aria-current', 'true');
+      nav.append(to);
     }
   }
 
