@@ -4,8 +4,7 @@
 //! own that stands still, which is what every replay begins with: a program that does
 //! not load the clock library, or dies of it, is found here.
 
-use comfy_table::Table;
-use comfy_table::presets;
+use comfy_table::{Table, presets};
 use lockproof_lab::binaries::{self, Binary};
 use lockproof_lab::clock::{ClockError, Library};
 use lockproof_lab::proxy::toxiproxy;
@@ -27,6 +26,7 @@ pub fn run(_args: Args) -> Ended {
         .enable_all()
         .build()
         .map_err(Failure::internal)?;
+    // Not wrapped: paths and messages are copied from it.
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     // Replays take the first one unless they are told another.
@@ -73,7 +73,7 @@ pub fn run(_args: Args) -> Ended {
             "only `--proxy toxiproxy` needs it: put toxiproxy-server on the search path",
         ]),
     };
-    screen::print(table)?;
+    screen::print(table.trim_fmt())?;
     Ok(match works {
         Some(true) => Exit::Fine,
         _ => Exit::Violation,

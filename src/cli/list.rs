@@ -1,7 +1,6 @@
 //! `lockproof list`: what can be checked.
 
 use clap::ValueEnum;
-use comfy_table::{ContentArrangement, Table, presets};
 use lockproof_lab::nemesis;
 use lockproof_model::lock::{LockFile, SETUPS, builtin_names};
 use lockproof_model::world::catalogue::{FAULTS, PROPERTIES, SizeUnit};
@@ -53,10 +52,7 @@ pub fn run(args: Args) -> Ended {
 }
 
 fn section(title: &str, rows: Vec<[String; 2]>) -> Result<(), Failure> {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(screen::page() as u16);
+    let mut table = screen::list();
     for row in rows {
         table.add_row(row);
     }

@@ -104,13 +104,12 @@ pub fn run(args: Args) -> Ended {
 }
 
 fn list() -> Ended {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = screen::list();
     for name in scenario::builtin_names() {
         let scenario = plan::scenario(name)?;
         table.add_row([name.to_owned(), scenario.story.replace('\n', " ")]);
     }
-    screen::print(table)?;
+    screen::print(table.trim_fmt())?;
     Ok(Exit::Fine)
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use lockproof_model::check::{ExploreOptions, Observer, Progress, ShouldStop};
 use lockproof_trace::Assumption;
@@ -148,6 +149,16 @@ impl Observer for Screen {
             ));
         })
     }
+}
+
+/// A list without rules that keeps to the page; [`Table::trim_fmt`] leaves no space at its lines' ends.
+pub fn list() -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(page() as u16);
+    table
 }
 
 /// Columns for what is read and not looked up: lines that are longer tire.

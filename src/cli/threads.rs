@@ -433,11 +433,7 @@ fn list(asked: &[Asked], format: Format) -> Ended {
         print_json(handles)?;
         return Ok(Exit::Fine);
     }
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(screen::width() as u16);
+    let mut table = screen::list();
     for handle in &handles {
         table.add_row([handle.handle, handle.about]);
         for variant in &handle.variants {
@@ -447,7 +443,7 @@ fn list(asked: &[Asked], format: Format) -> Ended {
             table.add_row([&format!("  --without {}", guard.id), guard.about]);
         }
     }
-    screen::print(table)?;
+    screen::print(table.trim_fmt())?;
     screen::print("\nExplore one with `lockproof threads HANDLE`, or each with `--all`.")?;
     Ok(Exit::Fine)
 }

@@ -297,10 +297,13 @@ fn list_shows_all_of_every_registry() {
 
 #[test]
 fn no_line_of_a_list_is_wider_than_a_hundred_columns() {
-    let said = lockproof("list");
-    for line in said.out.lines() {
-        assert!(line.chars().count() <= 100, "{line}");
-        assert_eq!(line, line.trim_end());
+    for command in ["list", "scenario list", "threads"] {
+        let said = lockproof(command);
+        assert!(said.out.lines().count() > 2, "{command}: {said:#?}");
+        for line in said.out.lines() {
+            assert!(line.chars().count() <= 100, "{command}: {line}");
+            assert_eq!(line, line.trim_end());
+        }
     }
 }
 

@@ -158,7 +158,8 @@
   function fit(cx) {
     const [drawn, button] = [$('svg.lp', cx), $('[data-lanes]', cx)];
     const room = $('.diagram', cx) && $('.diagram', cx).clientWidth;
-    if (!drawn || drawn.viewBox.baseVal.width <= room) return;
+    // A run of nothing but ticks has no steps, and fits.
+    if (!drawn || !$('.k', drawn) || drawn.viewBox.baseVal.width <= room) return;
     const close = drawn.cloneNode(true);
     closeLanes(close, room);
     const show = (narrow) => {
