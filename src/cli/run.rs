@@ -426,9 +426,7 @@ impl Stage for Terminal {
     }
 
     fn say(&self, text: &str) {
-        if self.screen.is_live() {
-            self.screen.say(text);
-        }
+        self.screen.show(text);
     }
 
     fn finished(&self, cells: &[Cell]) {

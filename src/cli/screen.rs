@@ -87,10 +87,15 @@ impl Screen {
         !self.plain
     }
 
-    /// Says what is being done now.
-    pub fn say(&self, text: &str) {
+    /// Shows on a terminal what is being done now; a log needs no line for each.
+    pub fn show(&self, text: &str) {
         self.bar.set_prefix(text.to_owned());
         self.bar.set_message("");
+    }
+
+    /// As [`Screen::show`], and a log has a line of it.
+    pub fn say(&self, text: &str) {
+        self.show(text);
         if self.plain {
             note(text);
         }

@@ -238,7 +238,7 @@ impl Asked {
                 }
                 supervisor::begin_part();
                 let (handle, name) = (self.handle, self.name(variant));
-                screen.say(&format!("exploring: {name}, {}", scene.id));
+                screen.show(&format!("exploring: {name}, {}", scene.id));
                 let found = threads::explore(handle, variant, self.without, scene, limits);
                 for answer in found {
                     let id = answer.claim.info().id;

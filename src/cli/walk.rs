@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Ended {
         drop(bound);
         let (mut agreed, mut done) = (0, 0);
         for trace in &walks {
-            screen.say(&format!("walking: {name}"));
+            screen.show(&format!("walking: {name}, {done} of {}", walks.len()));
             let Some(report) = real.until_told(pool.replay(trace, &plan.file.path)) else {
                 break;
             };

@@ -296,6 +296,16 @@ fn list_shows_all_of_every_registry() {
 }
 
 #[test]
+fn a_log_has_no_line_of_what_is_only_under_way() {
+    let place = Place::new();
+    let said = place.run("walk token --assume loss --walks 5");
+    assert_eq!(said.out, "loss: 5 of 5 walks agree, seed 1\n", "{said:#?}");
+    assert_eq!(said.err, "");
+    let said = place.run("threads threadlocal-reentrant");
+    assert_eq!(said.err, "");
+}
+
+#[test]
 fn no_line_of_a_list_is_wider_than_a_hundred_columns() {
     for command in ["list", "scenario list", "threads"] {
         let said = lockproof(command);
