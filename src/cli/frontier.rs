@@ -8,6 +8,7 @@ use lockproof_campaign::shell;
 use lockproof_model::check::frontier::{Answer, Frontier, Subset, frontier};
 use lockproof_model::check::{CheckResult, Checker, ExploreOptions, Verdict};
 use lockproof_model::world::catalogue::{Property, Switch};
+use lockproof_report::terminal;
 use lockproof_trace::Assumption;
 use serde::Serialize;
 
@@ -254,7 +255,7 @@ fn print(answers: &Answers, args: &Args) -> Result<(), Failure> {
             let names = result.assumptions.iter().map(|one| one.name.as_str());
             let length = result.trace.as_ref().map_or(0, |trace| trace.length());
             let set = words(names.collect());
-            screen::print(format_args!("  {label:<11}  {set} ({length} steps)"))?;
+            screen::print(headed(label, &format!("{set} ({length} steps)")))?;
             if let Some(trace) = &result.trace {
                 write_trace(&args.traces, trace, false)?;
             }
@@ -267,13 +268,13 @@ fn print(answers: &Answers, args: &Args) -> Result<(), Failure> {
                 true => format!("any {} of {of}", safe.any),
                 false => of,
             };
-            screen::print(format_args!("  {label:<11}  {any}"))?;
+            screen::print(headed(label, &any))?;
             label = "";
         }
         label = "unknown";
         for open in &row.unknown {
             let set = words(open.faults.clone());
-            screen::print(format_args!("  {label:<11}  {set}: {}", open.reason))?;
+            screen::print(headed(label, &format!("{set}: {}", open.reason)))?;
             label = "";
         }
         let others = match row.unknown.is_empty() {
@@ -291,6 +292,11 @@ fn print(answers: &Answers, args: &Args) -> Result<(), Failure> {
         "Sets checked: {}. The shortest trace of each that breaks a property is in {folder}.",
         answers.checked
     ))
+}
+
+/// A line of an answer, behind what kind it is of.
+fn headed(label: &str, text: &str) -> String {
+    terminal::headed(&format!("  {label:<11}  "), text, screen::page())
 }
 
 /// `no faults`, or the set in braces.

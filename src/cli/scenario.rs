@@ -362,11 +362,8 @@ fn conclusion(report: &Report, as_expected: bool) -> Exit {
 
 /// One line a lock: what broke, how often it was reproduced, and the control.
 fn show(scenario: &Scenario, report: &Report) -> Result<(), Failure> {
-    screen::print(format_args!(
-        "{}: {}",
-        scenario.name,
-        scenario.story.replace('\n', " ")
-    ))?;
+    let story = format!("{}: {}", scenario.name, scenario.story.replace('\n', " "));
+    screen::print(report::terminal::paragraph(&story, screen::page()))?;
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["lock", "violated under the fault", "reproduced", "control"]);

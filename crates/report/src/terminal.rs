@@ -82,6 +82,12 @@ pub fn paragraph(text: &str, width: usize) -> String {
     wrapped("", text, width).trim_end().to_owned()
 }
 
+/// A text behind its head, of at most so many columns; its other lines stand below its first.
+pub fn headed(head: &str, text: &str, width: usize) -> String {
+    let indent = head.width();
+    head.to_owned() + hung(text, indent, indent, width).trim_end()
+}
+
 /// Lines of at most so many columns where words allow it; those after the first are indented.
 pub(super) fn wrapped(indent: &str, text: &str, width: usize) -> String {
     indent.to_owned() + &hung(text, indent.len(), 2, width)
