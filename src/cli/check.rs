@@ -10,6 +10,7 @@ use lockproof_campaign::shell;
 use lockproof_model::check::{
     CheckReport, CheckResult, Checker, ExploreOptions, Observer, Progress, SimulateOptions, Verdict,
 };
+use lockproof_model::lock::LockFile;
 use lockproof_model::world::catalogue::Property;
 use lockproof_report::{overview, terminal};
 use lockproof_trace::{self as trace, Assumption, Story, Trace, words};
@@ -102,6 +103,7 @@ pub fn run(args: Args) -> Ended {
     let mut options = plan.options(properties, explore);
     options.timed = true;
     let mut checker = Checker::new(&plan.file, options).map_err(failure)?;
+    answered(&checker, &plan.file)?;
     if let Some(walks) = args.simulate {
         screen::note(format_args!(
             "following {walks} random runs, seed {}",
@@ -250,7 +252,11 @@ fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
     let traces = || report.results.iter().filter_map(|one| one.trace.as_ref());
     // Told before it is written: a folder that cannot be written must not cost the answer.
     if let Some(trace) = overview::worst(&report.results).and_then(|worst| worst.trace.as_ref()) {
-        tell(trace, &trace_path(&args.traces, trace))?;
+        tell(
+            trace,
+            &trace_path(&args.traces, trace),
+            report.never_acquires(),
+        )?;
     }
     for trace in traces() {
         write_trace(&args.traces, trace, args.itf)?;
@@ -265,8 +271,21 @@ fn print_text(report: &CheckReport, args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// A violation as a story, why locks come to it, and what helps.
-fn tell(trace: &Trace, path: &Path) -> Result<(), Failure> {
+/// The properties that a check answers for.
+pub fn answered(checker: &Checker, file: &LockFile) -> Result<Vec<Property>, Failure> {
+    let properties = checker.applicable();
+    match properties.is_empty() {
+        true => Err(Failure::usage(anyhow::anyhow!(
+            "none of the properties that were named is asked of {}; name others with --property, or leave it out",
+            file.name
+        ))),
+        false => Ok(properties),
+    }
+}
+
+/// A violation as a story, why locks come to it, and what helps; of a lock that is `never` acquired,
+/// that alone is why.
+fn tell(trace: &Trace, path: &Path, never: bool) -> Result<(), Failure> {
     let replay = format!("lockproof replay {}", shell::word(&path.to_string_lossy()));
     let property = trace.property.as_deref().and_then(Property::parse);
     let options = Story {
@@ -277,7 +296,11 @@ fn tell(trace: &Trace, path: &Path) -> Result<(), Failure> {
         ..Story::default()
     };
     screen::print(trace::story(trace, &options).trim_end())?;
-    if let Some(property) = property {
+    if never {
+        let why = "Why: No acquire succeeds, whatever happens: look at what the commands reply, and at what the file \
+                   makes of it.";
+        screen::print(terminal::paragraph(why, options.width))?;
+    } else if let Some(property) = property {
         let (_, kind) = property.consequence();
         let help = format!("What helps: {} ({})", kind.remedy, kind.source);
         for text in [format!("Why: {}", kind.cause), help] {

@@ -8,11 +8,12 @@ use lockproof_campaign::shell;
 use lockproof_model::check::frontier::{Answer, Frontier, Subset, frontier};
 use lockproof_model::check::{CheckResult, Checker, ExploreOptions, Verdict};
 use lockproof_model::world::catalogue::{Property, Switch};
-use lockproof_report::terminal;
+use lockproof_report::{overview, terminal};
 use lockproof_trace::Assumption;
+use lockproof_trace::words::printable;
 use serde::Serialize;
 
-use super::check::{Format, failure, seconds_of, write_trace};
+use super::check::{Format, answered, failure, seconds_of, write_trace};
 use super::plan::{self, LockArgs};
 use super::screen::{self, Screen};
 use super::{Ended, Exit, Failure, signals, supervisor};
@@ -111,7 +112,7 @@ pub fn run(args: Args) -> Ended {
         .map_err(Failure::internal)?;
     let _watched = supervisor::watch(timeout, &format!("the frontier of {}", args.lock.lock));
     let plan = args.lock.plan(&screen::should_stop())?;
-    let properties = plan.asked(properties);
+    let named = plan.asked(properties);
     let (mut faults, alone): (Vec<Switch>, Vec<Switch>) =
         plan.faults().partition(|switch| switch.fault.joins_all());
     let combined = faults.len() as u32;
@@ -120,9 +121,14 @@ pub fn run(args: Args) -> Ended {
         states_max: Some(args.max_states),
         ..screen::bounded()
     };
-    let options = plan.options(properties.clone(), explore);
+    let options = plan.options(named.clone(), explore);
+    let checker = Checker::new(&plan.file, options).map_err(failure)?;
+    let answered = answered(&checker, &plan.file)?;
+    // In the order in which they were named.
+    let properties = named.into_iter().filter(|one| answered.contains(one));
+    let properties: Vec<Property> = properties.collect();
     let mut asked = Asked {
-        checker: Checker::new(&plan.file, options).map_err(failure)?,
+        checker,
         faults,
         combined,
         screen: Screen::new(args.format == Format::Json),
@@ -130,7 +136,14 @@ pub fn run(args: Args) -> Ended {
     };
     // What is wrong with the file is told here.
     let none = asked.checker.check(&[Vec::new()], &asked.screen);
-    asked.known.insert(0, Ok(none.map_err(failure)?.results));
+    let none = none.map_err(failure)?;
+    for warning in &none.warnings {
+        screen::note(format_args!("warning: {}", printable(warning)));
+    }
+    if none.never_acquires() {
+        screen::note(overview::never_acquired(&plan.file.name));
+    }
+    asked.known.insert(0, Ok(none.results));
     let rows = (properties.iter())
         .map(|property| asked.row(*property, args.max_faults))
         .collect();
@@ -286,11 +299,14 @@ fn print(answers: &Answers, args: &Args) -> Result<(), Failure> {
             row.asked, row.sets
         ))?;
     }
+    let checked = format!("Sets checked: {}.", answers.checked);
+    if answers.properties.iter().all(|row| row.breaks.is_empty()) {
+        return screen::print(checked);
+    }
     let folder = args.traces.to_string_lossy();
     let folder = shell::word(&folder);
     screen::print(format_args!(
-        "Sets checked: {}. The shortest trace of each that breaks a property is in {folder}.",
-        answers.checked
+        "{checked} The shortest trace of each that breaks a property is in {folder}."
     ))
 }
 

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use lockproof_campaign::mutation::{self, Findings, Plan, Watch};
-use lockproof_model::check::ExploreOptions;
+use lockproof_model::check::{Checker, ExploreOptions};
 
-use super::check::{Format, failure, seconds_of, workers};
+use super::check::{Format, answered, failure, seconds_of, workers};
 use super::plan::{self, LockArgs};
 use super::screen::{self, Screen};
 use super::{Ended, Exit, Failure, signals, supervisor};
@@ -77,12 +77,15 @@ pub fn run(args: Args) -> Ended {
         states_max: Some(args.max_states),
         ..screen::bounded()
     };
+    let options = plan.options(properties, explore);
+    let checker = Checker::new(&plan.file, options.clone()).map_err(failure)?;
+    answered(&checker, &plan.file)?;
     let screen = Screen::new(args.format == Format::Json);
     screen.say(&format!("{}: the lock itself", plan.file.name));
     let findings = mutation::mutate(
         &Plan {
             file: &plan.file,
-            options: plan.options(properties, explore),
+            options,
             sets: plan.sets.clone(),
             threads,
         },

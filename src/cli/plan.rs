@@ -106,12 +106,31 @@ impl LockArgs {
         } else {
             vec![self.switches(parse_faults(&self.assume)?.into_iter(), ticks)?]
         };
-        Ok(LockPlan {
+        let plan = LockPlan {
             file,
             sizes,
             sets,
             seed: self.seed,
-        })
+        };
+        self.used(&plan)?;
+        Ok(plan)
+    }
+
+    /// Refuses a number for a fault that is in none of the sets.
+    fn used(&self, plan: &LockPlan) -> anyhow::Result<()> {
+        let faults: BTreeSet<Fault> = plan.faults().map(|switch| switch.fault).collect();
+        let numbers = [("--budget", &self.budget), ("--size", &self.size)];
+        for (option, texts) in numbers {
+            for text in texts {
+                let (id, _) = pair(option, text)?;
+                if !faults.contains(&parse_fault(id)?) {
+                    bail!(
+                        "{option} {text}: no set of faults that is asked for has {id}; name it with --assume"
+                    );
+                }
+            }
+        }
+        Ok(())
     }
 
     fn switches(
@@ -333,6 +352,9 @@ fn family(name: &str) -> anyhow::Result<Vec<Property>> {
 pub fn parse_faults(ids: &[String]) -> anyhow::Result<Vec<Fault>> {
     let ids = ids.iter().map(|id| id.trim()).filter(|id| !id.is_empty());
     let ids: Vec<&str> = ids.collect();
+    if ids.is_empty() {
+        bail!("--assume names no fault; the set without faults is --assume none");
+    }
     if ids.contains(&"none") {
         if ids.iter().any(|id| *id != "none") {
             bail!(

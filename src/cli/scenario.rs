@@ -1,8 +1,10 @@
 //! `lockproof scenario`: scenario files, listed, checked and played.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use lockproof_campaign::Campaign;
@@ -143,6 +145,16 @@ fn play(args: RunArgs) -> Ended {
     for scenario in &scenarios {
         pauses::lengths(&args.pauses, scenario).map_err(free::failure)?;
     }
+    if let Some(lock) = &args.lock
+        && !scenarios.iter().any(|one| one.expect.contains_key(lock))
+    {
+        let known: BTreeSet<&String> = scenarios.iter().flat_map(|one| one.expect.keys()).collect();
+        let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
+        return Err(Failure::usage(anyhow!(
+            "no scenario that is played expects anything of `{lock}`, but of {}",
+            known.join(", ")
+        )));
+    }
     signals::in_order();
     // The page over all of them.
     let _own = match scenarios.len() {
@@ -165,6 +177,11 @@ fn play(args: RunArgs) -> Ended {
             rows.extend(report.scenarios.iter().cloned());
             gather(&mut overview, report, &scenario.name);
         }
+    }
+    if let (Exit::Nothing, Some(part)) = (exit, args.partition) {
+        screen::note(format_args!(
+            "nothing was played: part {part} has no scenario"
+        ));
     }
     if !rows.is_empty() {
         screen::print(format_args!(

@@ -20,13 +20,20 @@ pub struct Args {
     #[arg(long, default_value_t = 50)]
     walks: u32,
     /// Moves of each walk
-    #[arg(long, default_value_t = 40)]
+    #[arg(long, default_value_t = 40, value_parser = moves)]
     moves: usize,
     /// Where the traces of diverging walks go
     #[arg(long, value_name = "DIR", default_value = "traces")]
     traces: PathBuf,
     #[command(flatten)]
     real: RealArgs,
+}
+
+fn moves(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("a walk has 1 move or more".into()),
+        Ok(moves) => Ok(moves),
+    }
 }
 
 /// Runs the subcommand.

@@ -203,3 +203,87 @@ fn an_expiry_in_the_wrong_unit_is_told_with_its_line_as_soon_as_it_is_sent() {
         "{said:#?}"
     );
 }
+
+#[test]
+fn what_is_asked_of_no_such_lock_is_refused_and_not_left_empty() {
+    for (command, says) in [
+        (
+            "check token --assume none --property reentrancy",
+            "none of the properties that were named is asked of token",
+        ),
+        (
+            "frontier token --assume loss --property reentrancy",
+            "none of the properties that were named is asked of token",
+        ),
+        (
+            "mutate set-nx-px --assume none --property reentrancy",
+            "none of the properties that were named is asked of set-nx-px",
+        ),
+        (
+            "scenario run gc-pause --lock nosuch",
+            "no scenario that is played expects anything of `nosuch`, but of ",
+        ),
+        (
+            "check redlock --nodes 8 --assume none",
+            "it must be from 1 to 7",
+        ),
+        ("check token --assume ,", "--assume none"),
+        (
+            "check token --assume loss --budget client-pause=2",
+            "no set of faults that is asked for has client-pause",
+        ),
+        ("walk token --moves 0", "1 move or more"),
+    ] {
+        lockproof(command).failed(USAGE, &[says]);
+    }
+}
+
+#[test]
+fn no_lock_file_has_more_servers_than_a_world() {
+    let place = Place::new();
+    let text = acquiring("    redis(\"SET\", lock.key, 1) return held()");
+    place.write(
+        "wide.lua",
+        &text.replacen(
+            "return {",
+            "return { nodes = {default = 9, min = 1, max = 99},",
+            1,
+        ),
+    );
+    let said = place.run("check wide.lua --assume none");
+    said.failed(USAGE, &["the number of nodes is 9; it must be from 1 to 7"]);
+    let said = place.run("check wide.lua --assume none --nodes 7 --max-states 100");
+    assert_ne!(said.code, Some(70), "{said:#?}");
+}
+
+#[test]
+fn a_lock_that_nobody_acquires_is_not_told_to_set_an_expiry() {
+    let place = Place::new();
+    place.write("never.lua", &acquiring("    return busy()"));
+    let said = place.run("check never.lua --assume none");
+    assert!(said.out.contains("is never acquired"), "{said:#?}");
+    assert!(!said.out.contains("What helps"), "{said:#?}");
+    let said = place.run("frontier never.lua --assume loss --property lease");
+    assert!(said.err.contains("is never acquired"), "{said:#?}");
+    assert!(!said.out.contains("The shortest trace"), "{said:#?}");
+}
+
+#[test]
+fn a_frontier_answers_for_what_is_asked_of_the_lock_alone() {
+    let said = lockproof("frontier token --assume loss --format json");
+    assert_eq!(said.code, Some(0), "{said:#?}");
+    let answers: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let rows = answers["properties"].as_array().unwrap();
+    let names: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| row["property"].as_str())
+        .collect();
+    assert!(
+        names.contains(&"lease") && !names.contains(&"reentrancy"),
+        "{names:?}"
+    );
+    assert!(
+        rows.iter()
+            .all(|row| row["unknown"].as_array().unwrap().is_empty())
+    );
+}

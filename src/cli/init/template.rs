@@ -18,7 +18,7 @@ pub enum Template {
     Reentrant,
     /// A majority of several independent servers
     Redlock,
-    /// Many readers or one writer
+    /// Many readers or one writer, as a document shows it: it breaks without any fault
     ReadWrite,
 }
 

@@ -478,8 +478,8 @@ impl<'f> Checker<'f> {
         self.seen.cross_slot(self.file).collect()
     }
 
-    /// The properties asked for that make sense for this lock.
-    pub(super) fn applicable(&self) -> Vec<Property> {
+    /// The properties asked for that make sense for this lock: the others are not answered.
+    pub fn applicable(&self) -> Vec<Property> {
         let asked = |property: &Property| self.options.properties.contains(property);
         let fits = |property: &Property| match property {
             Property::Safety(Safety::Reentrancy) => self.file.reentrant,

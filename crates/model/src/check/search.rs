@@ -345,7 +345,11 @@ impl Searched {
         let mut reasons = self.poisons();
         reasons.extend(self.undecided(property));
         if !self.found.complete || self.found.overflow != 0 && reasons.is_empty() {
-            reasons.push(unknown_because(&self.found));
+            let because = unknown_because(&self.found);
+            // What is not complete is unknown even where nothing says why.
+            if reasons.is_empty() || !because.is_empty() {
+                reasons.push(because);
+            }
         }
         if reasons.is_empty() && self.world.reached.rounded() {
             reasons.push(rounded_because(&self.world.tables));

@@ -59,6 +59,8 @@ impl Sizes {
             }
             false => range("the number of clients", self.clients.into(), 1, most)?,
         }
+        let most = crate::world::NODES_MAX as i64;
+        range("the number of nodes", self.nodes.into(), 1, most)?;
         let nodes = file.nodes;
         let what = format!("the number of nodes for {}", file.name);
         range(&what, self.nodes.into(), nodes.min.into(), nodes.max.into())?;

@@ -87,8 +87,9 @@
     scrollTo(0, 0);
   }
 
+  const asked = () => location.hash.slice(1);
   async function open() {
-    const id = decodeURIComponent(location.hash.slice(1));
+    const id = asked();
     const link = /^[cs][0-9]+$/.test(id) && $('.verdicts a[href="#' + id + '"]');
     if (!link) { close(); return; }
     const active = document.activeElement;
@@ -101,7 +102,7 @@
       return;
     }
     // Somebody may have gone on meanwhile.
-    if (decodeURIComponent(location.hash.slice(1)) !== id) return;
+    if (asked() !== id) return;
     const take = (name) => {
       const found = name && pack.getElementById(name);
       return found && document.importNode(found, true);
@@ -277,7 +278,9 @@
     const cell = document.activeElement.closest('.verdicts td');
     const follows = Node.DOCUMENT_POSITION_FOLLOWING;
     const shown = all.find((td) => cell && cell.compareDocumentPosition(td) & follows) || all[0];
-    const target = shown ? $('a', shown).hash : button && '#' + button.dataset.first;
+    // Behind an open cell the table is not shown.
+    const first = document.body.classList.contains('reading') && button;
+    const target = shown ? $('a', shown).hash : first && '#' + first.dataset.first;
     if (target) { wantBad = true; location.hash = target; }
   }
   if ($('#jump')) $('#jump').addEventListener('click', jump);
