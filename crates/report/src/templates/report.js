@@ -87,9 +87,9 @@
     scrollTo(0, 0);
   }
 
-  const asked = () => location.hash.slice(1);
+  const here = () => location.hash.slice(1);
   async function open() {
-    const id = asked();
+    const id = here();
     const link = /^[cs][0-9]+$/.test(id) && $('.verdicts a[href="#' + id + '"]');
     if (!link) { close(); return; }
     const active = document.activeElement;
@@ -102,7 +102,7 @@
       return;
     }
     // Somebody may have gone on meanwhile.
-    if (asked() !== id) return;
+    if (here() !== id) return;
     const take = (name) => {
       const found = name && pack.getElementById(name);
       return found && document.importNode(found, true);
@@ -111,7 +111,7 @@
     lastCell = from;
     current = null;
     shelf.replaceChildren(target);
-    if ($('.asked', target)) ask(link, $('.asked', target));
+    if ($('.asked', target)) list(link, $('.asked', target));
     document.body.classList.add('reading');
     scrollTo(0, 0);
     if (target.classList.contains('src')) return;
@@ -133,7 +133,7 @@
   }
 
   // The properties of a lock under the faults of a cell, with their verdicts.
-  function ask(link, nav) {
+  function list(link, nav) {
     const cell = link.closest('td');
     const column = [...cell.parentElement.children].indexOf(cell);
     const rows = $$('tr[data-property]', cell.closest('tbody'));
