@@ -260,12 +260,9 @@ impl<'f> Checker<'f> {
                         refused_at.push(*place);
                         refused.get_or_insert(error);
                     }
-                    Ok(None) => {
-                        // With faults it is no smaller.
-                        if sets[*place].is_empty() {
-                            break;
-                        }
-                    }
+                    // With faults it is no smaller.
+                    Ok(None) if sets[*place].is_empty() => break,
+                    Ok(None) => {}
                     found => {
                         cells[*place] = found?;
                         answered = true;
