@@ -82,7 +82,7 @@ impl LockArgs {
         let sizes = Sizes {
             clients: self.clients,
             nodes: self.nodes.unwrap_or(file.nodes.default),
-            ttl_ticks: self.ttl_ticks.unwrap_or(3),
+            ttl_ticks: self.ttl_ticks.unwrap_or(Sizes::TTL_TICKS),
             tick_ms: self.tick_ms.unwrap_or(1000),
             timeout_ticks: self.timeout_ticks,
             params: self.params(&file)?,

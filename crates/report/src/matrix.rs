@@ -4,6 +4,7 @@
 //! Columns stand in order of first appearance, because the run's own order goes
 //! from no faults to many and says more than the alphabet would; rows likewise.
 
+use lockproof_model::check::Sizes as Usual;
 use lockproof_trace::{Assumption, words};
 
 use super::model::{Cell, Report, Sizes};
@@ -86,9 +87,9 @@ pub fn sizes_text(sizes: Sizes) -> String {
 /// Those of the sizes that are not the usual ones, in words: `3 nodes, lease 2 ticks`.
 pub fn unusual_sizes(sizes: Sizes) -> String {
     let usual = size_words(Sizes {
-        clients: 2,
+        clients: Usual::CLIENTS,
         nodes: 1,
-        ttl_ticks: 3,
+        ttl_ticks: Usual::TTL_TICKS.into(),
     });
     let words = size_words(sizes).into_iter().zip(usual);
     let unusual: Vec<String> = words

@@ -24,12 +24,17 @@ pub struct Sizes {
 }
 
 impl Sizes {
+    /// Clients, if nobody says how many.
+    pub const CLIENTS: u8 = 2;
+    /// The lease in ticks, if nobody says how long.
+    pub const TTL_TICKS: u8 = 3;
+
     /// Two clients, a lease of three ticks of a second.
     pub fn for_file(file: &LockFile) -> Sizes {
         Sizes {
-            clients: 2,
+            clients: Self::CLIENTS,
             nodes: file.nodes.default,
-            ttl_ticks: 3,
+            ttl_ticks: Self::TTL_TICKS,
             tick_ms: 1000,
             timeout_ticks: None,
             params: file.checked_params.clone(),
